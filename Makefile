@@ -1,0 +1,28 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help install demo test check clean
+
+help: ## what each target does
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+install: .venv/installed ## docflat and its development tools into .venv
+
+.venv/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: install ## train a small DocFlat on a made-up language and see what context does for it
+	$(BIN)/docflat probe --demo
+
+check: install ## lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check ## everything CI runs
+	$(BIN)/python -m pytest
+
+clean: ## remove .venv and caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache src/*.egg-info

@@ -1,0 +1,3 @@
+from docflat.cli import main
+
+main()

@@ -1,0 +1,279 @@
+"""Batches: rows as one flat sequence of tokens, without padding, under a token budget.
+
+The flat layout holds the rows one after the other. What attends to what is said by segments: rows for
+self-attention, groups of rows (the current sentences of one document) for flat-batch attention.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from docflat.config import RowSettings
+from docflat.rows import Array, Rows, Sentences, document_rows, row_lengths
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The ids that rows are built with."""
+
+    eos: int
+    bos: int | None  # the start symbol of every sentence; None: its index token instead
+    first_index: int
+    index_tokens: int
+
+    def starts(self, places: Array) -> Array:
+        """The start symbols of sentences at these places of their documents."""
+        if self.bos is not None:
+            return np.full(len(places), self.bos)
+        return self.first_index + np.clip(places, 0, self.index_tokens - 1)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Consecutive stretches of a flat sequence: segment n is starts[n]:starts[n + 1]."""
+
+    starts: Tensor  # (segments + 1,) int32
+    longest: int
+
+    @classmethod
+    def of_lengths(cls, lengths: Array) -> Segments:
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        return cls(torch.from_numpy(starts), int(lengths.max(initial=0)))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        return self.starts.diff().long()  # (segments,)
+
+    @cached_property
+    def slots(self) -> Tensor:
+        """Where each token goes in the padded layout (segments * longest,): (tokens,)."""
+        segment = torch.repeat_interleave(self.lengths)
+        tokens = torch.arange(len(segment), device=self.starts.device)
+        return segment * self.longest + tokens - self.starts[:-1].long()[segment]
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """True where the padded layout holds a token: (segments, longest)."""
+        return torch.arange(self.longest, device=self.starts.device) < self.lengths[:, None]
+
+    def pad(self, flat: Tensor) -> Tensor:
+        """(tokens, ...) -> (segments, longest, ...), zeros at the end of the shorter ones."""
+        padded = flat.new_zeros(len(self) * self.longest, *flat.shape[1:])
+        return padded.index_copy(0, self.slots, flat).unflatten(0, (len(self), self.longest))
+
+    def unpad(self, padded: Tensor) -> Tensor:
+        """(segments, longest, ...) -> (tokens, ...)."""
+        return padded.flatten(0, 1)[self.slots]
+
+    def to(self, device: torch.device) -> Segments:
+        return Segments(self.starts.to(device, non_blocking=True), self.longest)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a batch."""
+
+    tokens: Tensor  # (tokens,)
+    positions: Tensor  # (tokens,) place in the row
+    rows: Segments  # over tokens
+    current: Tensor  # (current,) where the tokens of the current sentences are
+    sentences: Segments  # over current: one segment a row
+    groups: Segments  # over current: rows that see each other
+
+    def to(self, device: torch.device) -> Side:
+        return Side(
+            self.tokens.to(device, non_blocking=True),
+            self.positions.to(device, non_blocking=True),
+            self.rows.to(device),
+            self.current.to(device, non_blocking=True),
+            self.sentences.to(device),
+            self.groups.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class Batch:
+    source: Side
+    target: Side
+    labels: Tensor  # (target current,) what follows each token of the target's current sentences
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(self.source.to(device), self.target.to(device), self.labels.to(device, non_blocking=True))
+
+
+def flatten_side(
+    sentences: Sentences,
+    rows: Rows,
+    symbols: Symbols,
+    close: bool,
+    one_group: bool = False,
+    prefix_only: bool = False,
+) -> Side:
+    """Lay the rows of one side out flat: a start symbol before each sentence, with `close` a </s> after each row.
+
+    prefix_only: leave the words of the current sentences out; what stays is what decoding starts from.
+    """
+    context = rows.context
+    row = np.repeat(np.arange(len(rows)), context + 1)  # (pieces,): a piece is one sentence of one row
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(context + 1) - context - 1, context + 1)
+    is_current = nth == context[row]
+    sentence = np.where(is_current, rows.sentence[row], (rows.context_end - context)[row] + nth)
+    begin = sentences.ends[sentence]
+    words = np.where(is_current & prefix_only, 0, sentences.ends[sentence + 1] - begin)
+    lengths = 1 + words + (is_current & close)
+
+    ends = np.cumsum(lengths)
+    piece = np.repeat(np.arange(len(lengths)), lengths)  # (tokens,)
+    within = np.arange(len(piece)) - np.repeat(ends - lengths, lengths)
+    if len(sentences.tokens):
+        where = np.minimum(begin[piece] + np.maximum(within - 1, 0), len(sentences.tokens) - 1)
+        tokens = sentences.tokens[where].astype(np.int64)
+    else:
+        tokens = np.zeros(len(piece), dtype=np.int64)
+    tokens[ends - lengths] = symbols.starts(rows.place[row] - context[row] + nth)
+    if close:
+        tokens[ends[is_current] - 1] = symbols.eos
+
+    row_length = np.bincount(row, weights=lengths, minlength=len(rows)).astype(np.int64)
+    positions = np.arange(len(piece)) - np.repeat(np.cumsum(row_length) - row_length, row_length)
+    current_length = lengths[is_current]
+    group = np.where(rows.group < 0, rows.group, 0) if one_group else rows.group  # below 0: rows that stay alone
+    first_of_group = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
+    return Side(
+        torch.from_numpy(tokens),
+        torch.from_numpy(positions),
+        Segments.of_lengths(row_length),
+        torch.from_numpy(np.flatnonzero(is_current[piece])),
+        Segments.of_lengths(current_length),
+        Segments.of_lengths(np.add.reduceat(current_length, first_of_group)),
+    )
+
+
+def make_batch(source: Sentences, target: Sentences, rows: Rows, symbols: Symbols, one_group: bool = False) -> Batch:
+    """The batch of these rows for training and scoring. one_group: documents do not hide from each other."""
+    source_side = flatten_side(source, rows, symbols, close=True, one_group=one_group)
+    target_side = flatten_side(target, rows, symbols, close=False, one_group=one_group)
+    tokens, current = target_side.tokens, target_side.current
+    labels = tokens[(current + 1).clamp_max(len(tokens) - 1)]
+    labels[target_side.sentences.starts[1:].long() - 1] = symbols.eos
+    return Batch(source_side, target_side, labels)
+
+
+def cut(lengths: tuple[Array, Array], budget: int, first: int | None = None) -> Array:
+    """Cut rows into batches, filled in order as far as whole rows allow: (batches + 1,) boundaries.
+
+    Neither side of a batch has more than `budget` tokens; the first one no more than `first`, unless its first row has.
+    """
+    totals = [np.concatenate([[0], np.cumsum(side)]) for side in lengths]
+    bounds, start, allowed = [0], 0, budget if first is None else first
+    while start < len(lengths[0]):
+        end = min(int(np.searchsorted(total, total[start] + allowed, side="right")) - 1 for total in totals)
+        start = max(end, start + 1)
+        bounds.append(start)
+        allowed = budget
+    return np.array(bounds)
+
+
+class Batches:
+    """The batches of a corpus, epoch by epoch: the same for the same seed on every machine."""
+
+    def __init__(
+        self,
+        documents: Array,
+        source: Sentences,
+        target: Sentences,
+        settings: RowSettings,
+        symbols: Symbols,
+        budget: int,
+        shuffle_rows: bool = False,
+    ) -> None:
+        """shuffle_rows: rows stand alone (a sentence system), so they are mixed freely."""
+        self.documents, self.source, self.target = documents, source, target
+        self.settings, self.symbols, self.budget = settings, symbols, budget
+        self.shuffle_rows = shuffle_rows or settings.global_context == "irrelevant"
+
+    def plan(self, rng: np.random.Generator | None = None) -> Plan:
+        """Rows cut into batches; with `rng` as an epoch of training, without as they stand in the corpus."""
+        rows = document_rows(self.documents, self.source, self.target, self.settings, self.symbols.index_tokens, rng)
+        first = None
+        if rng is not None:
+            if self.shuffle_rows:
+                rows = rows.take(rng.permutation(len(rows)))
+            # Moves every later boundary, so that even a corpus of one long document is cut anew each epoch.
+            first = int(rng.integers(self.budget // 4, self.budget + 1))
+        lengths = row_lengths(rows, self.source, self.target)
+        bounds = cut(lengths, self.budget, first)
+        order = np.arange(len(bounds) - 1) if rng is None else rng.permutation(len(bounds) - 1)
+        lengths_read = np.diff(self.target.ends)[rows.sentence] + 1
+        totals = np.concatenate([[0], np.cumsum(lengths_read)])
+        return Plan(self, rows, bounds, order, (totals[bounds[1:]] - totals[bounds[:-1]])[order])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An epoch's batches, not yet laid out."""
+
+    batches: Batches
+    rows: Rows
+    bounds: Array  # (batches + 1,) in rows
+    order: Array  # (batches,)
+    labels: Array  # (batches,) how many tokens each batch predicts, in the order of `order`
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, number: int) -> Batch:
+        which = self.order[number]
+        rows = self.rows.take(slice(self.bounds[which], self.bounds[which + 1]))
+        source = self.batches
+        return make_batch(source.source, source.target, rows, source.symbols, not source.settings.document_mask)
+
+
+T = TypeVar("T")
+
+
+def ahead(items: Iterable[Callable[[], T]], depth: int = 4) -> Generator[T, None, None]:
+    """Compute items in a background thread, up to `depth` ahead of their use."""
+    ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(maxsize=depth)
+    stop = threading.Event()
+
+    def put(item: tuple[T | None, BaseException | None]) -> None:
+        while not stop.is_set():
+            try:
+                return ready.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in items:
+                if stop.is_set():
+                    return
+                put((item(), None))
+            put((None, StopIteration()))
+        except BaseException as error:  # handed to the consumer, whoever it concerns
+            put((None, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        while True:
+            value, error = ready.get()
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield value  # type: ignore[misc]
+    finally:
+        stop.set()

@@ -1,0 +1,243 @@
+"""Checkpoints and model folders: written beside and then renamed, safetensors and JSON only.
+
+A model folder is what a user keeps: config.json, model.safetensors, tokenizer.json and README.md, its card. A
+checkpoint is what training goes on from: weights, optimiser and state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from docflat.config import ModelSizes, RowSettings
+from docflat.errors import InputError
+from docflat.settings import from_mapping, to_mapping
+from docflat.subwords import Subwords
+from docflat.systems import System, find_system
+from docflat.transformer import Transformer, Vocabulary
+
+FORMAT = 1
+
+
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """A folder that appears under its name only when everything in it is on the disk."""
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    yield partial
+    for path in (*partial.iterdir(), partial):
+        _flush(path)
+    old = folder.with_name(folder.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        os.rename(folder, old)
+    os.rename(partial, folder)
+    _flush(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """config.json of a model folder."""
+
+    system: str
+    sizes: ModelSizes
+    options: dict[str, Any]
+    rows: RowSettings  # as in training: how much local context, which rows see each other
+    model_type: str = "docflat"
+    format: int = FORMAT
+
+    def build(self, subwords: Subwords, dropout: float = 0.0, file: str | None = None) -> Transformer:
+        system = find_system(self.system, file)
+        return system.build(self.sizes, vocabulary_of(subwords), system.read_options(self.options, file), dropout)
+
+
+def vocabulary_of(subwords: Subwords) -> Vocabulary:
+    return Vocabulary(subwords.size, subwords.text_size, subwords.bos, subwords.eos, subwords.mask)
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A loaded model with all that is needed to use it."""
+
+    config: ModelConfig
+    subwords: Subwords
+    model: Transformer
+
+    @property
+    def system(self) -> System:
+        return find_system(self.config.system)
+
+
+def save_model(folder: Path, config: ModelConfig, weights: Mapping[str, Tensor], subwords: Subwords, card: str) -> None:
+    with written_whole(folder) as partial:
+        write_json(partial / "config.json", to_mapping(config))
+        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, partial / "model.safetensors")
+        subwords.save(partial / "tokenizer.json")
+        (partial / "README.md").write_text(card, encoding="utf-8")
+
+
+def load_model(folder: Path) -> ModelFolder:
+    config = read_config(folder)
+    subwords = Subwords.load(folder / "tokenizer.json")
+    model = config.build(subwords, file=str(folder / "config.json"))
+    load_weights(model, folder / "model.safetensors")
+    return ModelFolder(config, subwords, model.eval())
+
+
+def read_config(folder: Path) -> ModelConfig:
+    path = folder / "config.json"
+    content = read_json(path, f"{folder} is not a model folder")
+    if content.get("model_type") != "docflat" or content.get("format") != FORMAT:
+        raise InputError(f"not a docflat model of format {FORMAT}", path)
+    return from_mapping(ModelConfig, content, file=path)
+
+
+def read_json(path: Path, otherwise: str) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{otherwise}: {error.strerror}", path) from None
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}", path) from None
+    if not isinstance(content, dict):
+        raise InputError("expected a JSON object", path)
+    return content
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"cannot read the weights: {error}", path) from None
+
+
+def load_weights(model: Transformer, path: Path) -> None:
+    """Load weights that must fit exactly."""
+    weights = read_weights(path)
+    own = model.state_dict()
+    for name in own.keys() | weights.keys():
+        if name not in weights:
+            raise InputError(f"the weights lack {name}: they are of another system", path)
+        if name not in own:
+            raise InputError(f"the weights have {name}, which this system does not: they are of another one", path)
+        if own[name].shape != weights[name].shape:
+            shapes = f"{tuple(weights[name].shape)}, expected {tuple(own[name].shape)}"
+            raise InputError(f"{name} has the shape {shapes}", path)
+    model.load_state_dict(weights)
+
+
+def start_from(model: Transformer, path: Path, same_system: bool) -> None:
+    """Start a stage from another one's weights; what only the new system has keeps its first values."""
+    if same_system:
+        return load_weights(model, path)
+    weights = read_weights(path)
+    own = model.state_dict()
+    unknown = [name for name in weights if name not in own or own[name].shape != weights[name].shape]
+    if unknown:
+        raise InputError(f"cannot start from these weights: {unknown[0]} does not fit this model", path)
+    model.load_state_dict(weights, strict=False)
+    model.start_stage()
+
+
+def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of several checkpoints' weights, summed in float64."""
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        for name, tensor in read_weights(path).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
+
+
+@dataclass
+class Progress:
+    """How far a stage has come: all that is not weights or optimiser."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # micro-batches of this epoch that are done
+    seconds: float = 0.0  # spent in training, all sittings together
+    best_loss: float | None = None
+    best_step: int = 0
+    worse: int = 0  # validations since the best
+    loss_scale: float = 0.0  # of fp16
+
+
+class Checkpoints:
+    """The checkpoints of one stage: the newest with its optimiser, the last few and the best with weights only."""
+
+    def __init__(self, folder: Path, keep: int) -> None:
+        self.folder, self.keep = folder, keep
+
+    def path(self, step: int) -> Path:
+        return self.folder / f"step-{step:08d}"
+
+    def steps(self) -> list[int]:
+        names = (path.name.removeprefix("step-") for path in self.folder.glob("step-*"))
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def save(self, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+        names: dict[Any, str] = {parameter: name for name, parameter in model.named_parameters()}
+        moments = {
+            f"{names[parameter]}:{key}": value.detach().cpu().contiguous()
+            for parameter, values in optimizer.state.items()
+            for key, value in values.items()
+        }
+        with written_whole(self.path(progress.step)) as partial:
+            weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+            save_file(weights, partial / "model.safetensors")
+            save_file(moments, partial / "optimizer.safetensors")
+            write_json(partial / "state.json", to_mapping(progress))
+        self._prune(progress.best_step)
+
+    def _prune(self, best: int) -> None:
+        steps = self.steps()
+        for step in steps[:-1]:
+            (self.path(step) / "optimizer.safetensors").unlink(missing_ok=True)
+        for step in steps[: -self.keep]:
+            if step != best:
+                shutil.rmtree(self.path(step))
+
+    def resume(self, model: Transformer, optimizer: torch.optim.Optimizer) -> Progress | None:
+        """Load the newest checkpoint, if there is any."""
+        steps = self.steps()
+        if not steps:
+            return None
+        path = self.path(steps[-1])
+        load_weights(model, path / "model.safetensors")
+        moments = read_weights(path / "optimizer.safetensors")
+        for name, parameter in model.named_parameters():
+            state: dict[str, Tensor] = {}
+            for key, value in ((key, value) for key, value in moments.items() if key.rpartition(":")[0] == name):
+                kind = key.rpartition(":")[2]
+                # Adam's step counter stays where the optimiser keeps it; moments live beside their parameter.
+                state[kind] = value if kind == "step" and not parameter.is_cuda else value.to(parameter.device)
+            optimizer.state[parameter] = state
+        return from_mapping(Progress, read_json(path / "state.json", "no state"), file=path / "state.json")
+
+    def last(self, number: int) -> list[Path]:
+        return [self.path(step) / "model.safetensors" for step in self.steps()[-number:]]

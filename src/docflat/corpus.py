@@ -1,0 +1,284 @@
+"""Encoded corpora: folders of token ids, too large for memory, that training reads through memory maps.
+
+corpus.json                         format, counts, hash, and what it was made from
+source.bin, target.bin              token ids, one after the other, little-endian
+source.ends.npy, target.ends.npy    where each sentence ends in them
+documents.npy                       where each document ends among the sentences
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from docflat.errors import InputError
+
+FORMAT = 1
+SIDES = ("source", "target")
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How large a corpus is."""
+
+    documents: int
+    sentences: int
+    source_tokens: int
+    target_tokens: int
+
+
+@dataclass(frozen=True)
+class Side:
+    """The sentences of one language: sentence i is tokens[ends[i]:ends[i + 1]]."""
+
+    tokens: Array  # (tokens,) uint16 or uint32, mapped from the file
+    ends: Array  # (sentences + 1,) int64, from 0
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Tokens of each sentence: (sentences,) int32."""
+        return np.diff(self.ends).astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, sentence: int) -> Array:
+        sentence = range(len(self))[sentence]
+        return self.tokens[self.ends[sentence] : self.ends[sentence + 1]]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents of sentences on both sides: document d is the sentences documents[d]:documents[d + 1]."""
+
+    source: Side
+    target: Side
+    documents: Array  # (documents + 1,) int64, from 0
+    name: str  # of its folder
+    hash: str  # of its contents
+    vocabulary: int  # all ids are below this
+    about: Mapping[str, Any]  # where it came from, as the writer was told
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(len(self), len(self.source), len(self.source.tokens), len(self.target.tokens))
+
+    def __len__(self) -> int:
+        """How many documents."""
+        return len(self.documents) - 1
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Corpus:
+        """Map a corpus folder; its sizes are checked, its tokens are not read."""
+        folder = Path(folder)
+        facts = _read_facts(folder / "corpus.json")
+        dtype = _token_type(facts["vocabulary"])
+        documents = _read_ends(folder / "documents.npy", facts["documents"], facts["sentences"])
+        if not np.all(documents[1:] > documents[:-1]):
+            raise InputError("has a document without sentences", folder / "documents.npy")
+        source, target = (
+            Side(
+                _map_tokens(folder / f"{name}.bin", dtype, facts[f"{name}_tokens"]),
+                _read_ends(folder / f"{name}.ends.npy", facts["sentences"], facts[f"{name}_tokens"]),
+            )
+            for name in SIDES
+        )
+        name = folder.resolve().name
+        return cls(source, target, documents, name, facts["hash"], facts["vocabulary"], facts["about"])
+
+
+class CorpusWriter:
+    """Writes a corpus folder, which gets its name when all is written; an error leaves nothing behind."""
+
+    def __init__(self, folder: str | os.PathLike[str], vocabulary: int, about: Mapping[str, Any] | None = None) -> None:
+        self._folder = Path(folder)
+        self._vocabulary = vocabulary
+        self._about = dict(about or {})
+        self._type = _token_type(vocabulary)
+        self._hashes = [hashlib.sha256() for _ in SIDES]
+        self._ends = [array("q", [0]) for _ in SIDES]
+        self._documents = array("q", [0])
+
+    def __enter__(self) -> CorpusWriter:
+        with ExitStack() as stack:
+            self._partial = stack.enter_context(whole_folder(self._folder))
+            stack.push(self._finish)  # when the files below are closed, before the folder gets its name
+            self._files = [stack.enter_context(open(self._partial / f"{name}.bin", "wb")) for name in SIDES]
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    @property
+    def counts(self) -> Counts:
+        """What has been added so far."""
+        return Counts(len(self._documents) - 1, self._documents[-1], self._ends[0][-1], self._ends[1][-1])
+
+    def add(self, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> None:
+        """Add a document: the ids of its sentences, which may be empty."""
+        self.extend(source, target)
+        self.end_document()
+
+    def extend(self, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> None:
+        """Add sentences to the document under way; for documents whose ids would fill the memory."""
+        if len(source) != len(target):
+            raise ValueError(f"{len(source)} source sentences but {len(target)} target sentences")
+        for side, sentences in enumerate((source, target)):
+            ids = np.fromiter(chain.from_iterable(sentences), np.int64)
+            if len(ids) and not 0 <= ids.min() <= ids.max() < self._vocabulary:
+                raise ValueError(f"ids from {ids.min()} to {ids.max()} in a vocabulary of {self._vocabulary}")
+            data = ids.astype(self._type).tobytes()
+            self._files[side].write(data)
+            self._hashes[side].update(data)
+            ends = self._ends[side]
+            for sentence in sentences:
+                ends.append(ends[-1] + len(sentence))
+
+    def end_document(self) -> None:
+        """The sentences added since the last document are one."""
+        sentences = len(self._ends[0]) - 1
+        if sentences == self._documents[-1]:
+            raise ValueError("a document without sentences")
+        self._documents.append(sentences)
+
+    def _finish(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            return
+        if self._documents[-1] != len(self._ends[0]) - 1:
+            raise ValueError("the last document was not ended")
+        indices = {"documents": self._documents}
+        indices |= {f"{name}.ends": ends for name, ends in zip(SIDES, self._ends, strict=True)}
+        total = hashlib.sha256(self._type.str.encode())
+        for digest in self._hashes:
+            total.update(digest.digest())
+        for name, values in indices.items():
+            index = np.frombuffer(values, np.int64).astype("<i8", copy=False)
+            total.update(hashlib.sha256(index.tobytes()).digest())
+            np.save(self._partial / f"{name}.npy", index, allow_pickle=False)
+        facts = {
+            "format": FORMAT,
+            **asdict(self.counts),
+            "dtype": self._type.name,
+            "vocabulary": self._vocabulary,
+            "hash": total.hexdigest()[:16],
+            "about": self._about,
+        }
+        text = json.dumps(facts, indent=2, ensure_ascii=False)
+        (self._partial / "corpus.json").write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def whole_folder(folder: Path, force: bool = False) -> Iterator[Path]:
+    """A new folder to fill, beside `folder`: in the end it gets that name, after an error it is removed.
+
+    `force` replaces what has the name until then.
+    """
+    folder = folder.resolve()  # the rename must not hit a symbolic link
+    if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
+        raise InputError("exists already and is not an empty folder", folder)
+    if os.path.ismount(folder):
+        raise InputError("is a mount point, which cannot be renamed: name a folder in it", folder)
+    partial = folder.with_name(folder.name + ".partial")
+    old = folder.with_name(folder.name + ".replaced")
+    if force:
+        shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+    except FileExistsError:
+        # Two runs that write into the same folder would spoil both results.
+        message = "another run is writing here, or was killed while it did; if so, remove this folder"
+        raise InputError(message, partial) from None
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", partial) from error
+    try:
+        yield partial
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        partial.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _token_type(vocabulary: int) -> np.dtype[Any]:
+    return np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
+
+
+def _read_facts(file: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"not an encoded corpus: {error.strerror}", file) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not readable: {error}", file) from error
+    if not isinstance(facts, dict) or "format" not in facts:
+        raise InputError("not the index of an encoded corpus", file)
+    if facts["format"] != FORMAT:
+        message = f"has format {facts['format']!r}, this docflat reads {FORMAT}: run docflat prepare again"
+        raise InputError(message, file)
+    counts = ("documents", "sentences", "source_tokens", "target_tokens", "vocabulary")
+    for key in counts:
+        if type(facts.get(key)) is not int or facts[key] < 0:
+            raise InputError(f"cannot use {key!r}: {facts.get(key)!r}", file)
+    for key, kind in (("dtype", str), ("hash", str), ("about", dict)):
+        if not isinstance(facts.get(key), kind):
+            raise InputError(f"cannot use {key!r}: {facts.get(key)!r}", file)
+    if facts["dtype"] != _token_type(facts["vocabulary"]).name:
+        raise InputError(f"dtype {facts['dtype']} does not go with {facts['vocabulary']} ids", file)
+    return facts
+
+
+def _read_ends(file: Path, count: int, total: int) -> Array:
+    try:
+        ends = np.load(file, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file) from error
+    except (ValueError, EOFError) as error:
+        raise InputError(f"truncated or corrupt: {error}", file) from error
+    if ends.shape != (count + 1,) or ends.dtype != np.dtype("<i8"):
+        found = f"{ends.dtype} of shape {ends.shape}"
+        raise InputError(f"holds {found}, not int64 ({count + 1},) as corpus.json says", file)
+    if ends[0] != 0 or ends[-1] != total or not np.all(ends[1:] >= ends[:-1]):
+        raise InputError(f"does not ascend from 0 to {total}", file)
+    return _plain(ends)
+
+
+def _map_tokens(file: Path, dtype: np.dtype[Any], count: int) -> Array:
+    expected = count * dtype.itemsize
+    try:
+        size = file.stat().st_size
+        if size != expected:
+            raise InputError(f"has {size} bytes, not the {expected} that corpus.json says", file)
+        if not count:  # an empty file cannot be mapped
+            return np.zeros(0, dtype)
+        return _plain(np.memmap(file, dtype, mode="r", shape=(count,)))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file) from error
+
+
+def _plain(mapped: Array) -> Array:
+    """The same memory as an ordinary array: slicing np.memmap takes ten times as long."""
+    plain: Array = mapped.view(np.ndarray)
+    return plain

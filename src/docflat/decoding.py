@@ -1,0 +1,306 @@
+"""Decoding: batched beam search over cached rows, and the ways to walk through a document with it.
+
+Documents come as lists of sentences, sentences as lists of ids; so do their translations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from docflat.batches import Segments, Side, Symbols, flatten_side
+from docflat.errors import InputError
+from docflat.rows import Array, Rows, trim
+from docflat.transformer import GlobalContext, Transformer
+
+Ids = list[int]
+Mode = Literal["sentence", "two-pass", "sequential"]
+GlobalContextKind = Literal["partial", "first-pass"]
+
+
+@dataclass(frozen=True)
+class DecodingSettings:
+    mode: Mode = "two-pass"
+    global_context: GlobalContextKind = "first-pass"  # what rows see of each other's target side in the second pass
+    beam: int = 5
+    length_penalty: float = 1.0  # scores are divided by length ** this
+    window: int = 16  # rows of a document that see each other, the paper's inference batch size
+    batch_size: int = 64  # rows decoded together; changes the speed, not the result
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "window", "batch_size"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1")
+
+
+class SentenceList:
+    """Sentences as lists of ids, in the form rows read."""
+
+    def __init__(self, sentences: Sequence[Ids]) -> None:
+        self.tokens: Array = np.array([token for ids in sentences for token in ids], dtype=np.int64)
+        self.ends: Array = np.concatenate([[0], np.cumsum([len(ids) for ids in sentences], dtype=np.int64)])
+
+
+def max_length(source_tokens: int) -> int:
+    """The longest translation that is looked for."""
+    return 2 * source_tokens + 20
+
+
+class Hypotheses:
+    """Finished hypotheses of one row."""
+
+    def __init__(self, length_penalty: float) -> None:
+        self.length_penalty = length_penalty
+        self.count = 0
+        self.best_score = float("-inf")
+        self.best: Ids = []
+
+    def score(self, log_probability: float, length: int) -> float:
+        return log_probability / float(length) ** self.length_penalty
+
+    def add(self, tokens: Ids, log_probability: float) -> None:
+        """tokens without </s>; the log-probability has it."""
+        self.count += 1
+        score = self.score(log_probability, len(tokens) + 1)
+        if score > self.best_score:
+            self.best, self.best_score = tokens, score
+
+    def done(self, best_live: float, beam: int, limit: int) -> bool:
+        """No live hypothesis can be better than the best finished one, or there are enough of them."""
+        reachable = self.score(best_live, limit + 1 if best_live < 0 else 1)
+        return self.count >= beam or (self.count > 0 and self.best_score >= reachable)
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    memory: Tensor,
+    source_rows: Segments,
+    prefix: Side,
+    limits: Sequence[int],
+    beam: int,
+    length_penalty: float,
+    context: GlobalContext | None = None,
+) -> list[Hypotheses]:
+    """Translate the rows of an encoded batch, memory (source tokens, dim); limits: most tokens of each row."""
+    vocabulary = model.vocabulary
+    state, logits = model.start_decoding(memory, source_rows, prefix, beam, context)
+    device = logits.device
+    finished = [Hypotheses(length_penalty) for _ in limits]
+    live = list(range(len(limits)))  # which row each row of the tensors is
+    tokens = torch.zeros(len(live), beam, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
+    scores = torch.full((len(live), beam), float("-inf"), device=device)
+    scores[:, 0] = 0  # at first all hypotheses of a row are the same one
+    banned = [token for token in range(vocabulary.mask + 1) if token != vocabulary.eos]
+    next_logits = logits[:, None].expand(-1, beam, -1)
+
+    for step in range(max(limits) + 1):
+        log_probabilities = next_logits.float().log_softmax(-1)
+        log_probabilities[:, :, banned] = float("-inf")
+        if step == 0:
+            log_probabilities[:, :, vocabulary.eos] = float("-inf")  # an empty translation would lose a sentence
+        full = torch.tensor([limits[row] <= step for row in live], device=device)
+        if bool(full.any()):  # nothing but the end is left for these
+            only_end = log_probabilities[:, :, vocabulary.eos].clone()
+            log_probabilities[full] = float("-inf")
+            log_probabilities[:, :, vocabulary.eos] = only_end
+        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
+        totals = (scores[:, :, None] + log_probabilities).flatten(1)
+        top, which = totals.topk(min(2 * beam, totals.shape[1]), dim=1)
+        parents, words = which // vocabulary.text_size, which % vocabulary.text_size
+        ends = words == vocabulary.eos
+
+        good_ends = (ends & top.isfinite())[:, :beam].nonzero().tolist()
+        for row, rank in good_ends:
+            finished[live[row]].add(tokens[row, parents[row, rank]].tolist(), float(top[row, rank]))
+        order = torch.where(ends, float("-inf"), top).argsort(dim=1, descending=True, stable=True)[:, :beam]
+        scores = torch.where(ends, float("-inf"), top).gather(1, order)
+        parents, words = parents.gather(1, order), words.gather(1, order)
+        if scores.shape[1] < beam:  # a vocabulary smaller than the beam
+            missing = beam - scores.shape[1]
+            scores = torch.nn.functional.pad(scores, (0, missing), value=float("-inf"))
+            parents, words = (torch.nn.functional.pad(x, (0, missing)) for x in (parents, words))
+        tokens = torch.cat([tokens.gather(1, parents[:, :, None].expand_as(tokens)), words[:, :, None]], dim=2)
+        state.reorder(parents)
+
+        best_live = scores[:, 0].tolist()
+        going = [
+            best_live[row] > float("-inf") and not finished[live[row]].done(best_live[row], beam, limits[live[row]])
+            for row in range(len(live))
+        ]
+        if not all(going):
+            if state.mixer is not None:
+                for row, goes_on in enumerate(going):
+                    if not goes_on:
+                        text = torch.tensor(finished[live[row]].best, dtype=torch.long, device=device)
+                        state.mixer.settle(row, text)
+            kept = torch.tensor([row for row, goes_on in enumerate(going) if goes_on], dtype=torch.long, device=device)
+            live = [live[row] for row in kept.tolist()]
+            if not live:
+                break
+            tokens, scores, words = tokens[kept], scores[kept], words[kept]
+            state.keep(kept)
+        next_logits = model.decode_one_token(state, words)
+    return finished
+
+
+class Decoder:
+    """A model with what it takes to decode documents of ids."""
+
+    def __init__(
+        self, model: Transformer, symbols: Symbols, context: int, max_tokens: int, settings: DecodingSettings
+    ) -> None:
+        self.model, self.symbols, self.settings = model, symbols, settings
+        self.context, self.max_tokens = context, max_tokens
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.embedding.weight.device
+
+    def sentence_by_sentence(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
+        """Every sentence alone: no context of any kind. `done` hears how many sentences were translated."""
+        walk = Walk(documents, context=0, window=1)
+        empty = SentenceList([[]] * len(walk.source.ends))
+        for batch in walk.batches(self.settings.batch_size):
+            memory, source = self._encode(walk.source, batch)
+            self._search(walk, batch, memory, source.rows, empty, None)
+            done(len(batch))
+        return walk.translations()
+
+    def second_pass(
+        self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]], done: Callable[[int], None]
+    ) -> list[list[Ids]]:
+        """Every sentence with its context, whose translations are those of a first pass."""
+        walk = Walk(documents, self.context, self.settings.window)
+        target = SentenceList([ids for document in first for ids in document])
+        walk.rows = trim(walk.rows, walk.source, target, self.max_tokens)
+        for batch in walk.batches(self.settings.batch_size):
+            memory, source = self._encode(walk.source, batch)
+            context = None
+            if self.settings.global_context == "first-pass":
+                side = flatten_side(target, batch, self.symbols, close=False).to(self.device)
+                context = GlobalContext(side, torch.arange(len(batch), device=self.device))
+            self._search(walk, batch, memory, source.rows, target, context)
+            done(len(batch))
+        return walk.translations()
+
+    def sequential(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
+        """Every sentence with its context, whose translations are the final ones; documents go in lockstep."""
+        walk = Walk(documents, self.context, self.settings.window)
+        walk.rows = trim(walk.rows, walk.source, SentenceList([[]] * len(walk.source.ends)), self.max_tokens)
+        blocks = walk.blocks()
+        # The n-th block of every document at a time: by then the translations before it are known.
+        nth = np.array([int(block.place[0]) // self.settings.window for block in blocks])
+        for round_ in range(int(nth.max(initial=-1)) + 1):
+            ready = [block for block, n in zip(blocks, nth, strict=True) if n == round_]
+            for start in range(0, len(ready), self.settings.batch_size):
+                self._blocks_in_lockstep(walk, ready[start : start + self.settings.batch_size], done)
+        return walk.translations()
+
+    def _blocks_in_lockstep(self, walk: Walk, blocks: list[Rows], done: Callable[[int], None]) -> None:
+        together = concatenate(blocks)
+        memory, source = self._encode(walk.source, together)
+        offsets = np.cumsum([0, *(len(block) for block in blocks)])
+        for step in range(max(len(block) for block in blocks)):
+            active = [number for number, block in enumerate(blocks) if len(block) > step]
+            target = SentenceList(walk.target)
+            seen = concatenate([blocks[number].take(slice(0, step + 1)) for number in active])
+            seen = trim(seen, target, target, self.max_tokens)
+            side = flatten_side(target, seen, self.symbols, close=False).to(self.device)
+            last = np.arange(1, len(active) + 1) * (step + 1) - 1
+            context = GlobalContext(side, torch.from_numpy(last).to(self.device))
+            which = torch.from_numpy(offsets[active] + step).to(self.device)
+            own_memory, own_rows = take_segments(memory, source.rows, which)
+            self._search(walk, seen.take(last), own_memory, own_rows, target, context)
+            done(len(active))
+
+    def _encode(self, source: SentenceList, rows: Rows) -> tuple[Tensor, Side]:
+        side = flatten_side(source, rows, self.symbols, close=True).to(self.device)
+        with torch.inference_mode():
+            return self.model.encode(side), side
+
+    def _search(
+        self,
+        walk: Walk,
+        rows: Rows,
+        memory: Tensor,
+        source_rows: Segments,
+        target: SentenceList,
+        context: GlobalContext | None,
+    ) -> None:
+        prefix = flatten_side(target, rows, self.symbols, close=False, prefix_only=True).to(self.device)
+        limits = [max_length(int(n)) for n in np.diff(walk.source.ends)[rows.sentence]]
+        settings = self.settings
+        found = beam_search(
+            self.model, memory, source_rows, prefix, limits, settings.beam, settings.length_penalty, context
+        )
+        for sentence, hypotheses in zip(rows.sentence, found, strict=True):
+            walk.target[sentence] = hypotheses.best
+
+
+class Walk:
+    """Documents on their way through decoding: their sentences, the rows to decode, the translations so far."""
+
+    def __init__(self, documents: Sequence[Sequence[Ids]], context: int, window: int) -> None:
+        sentences = [ids for document in documents for ids in document]
+        self.sizes = np.array([len(document) for document in documents], dtype=np.int64)
+        self.source = SentenceList(sentences)
+        self.target: list[Ids] = [[] for _ in sentences]
+        document = np.repeat(np.arange(len(documents)), self.sizes)
+        number = np.arange(len(sentences))
+        place = number - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
+        group = document * (len(sentences) + 1) + place // window
+        rows = Rows(number, np.minimum(context, place), number, place, group)
+        # An empty sentence stays empty; as context it is still there.
+        self.rows = rows.take(np.flatnonzero(np.diff(self.source.ends)))
+
+    def blocks(self) -> list[Rows]:
+        """Rows that see each other."""
+        if not len(self.rows):
+            return []
+        edges = np.flatnonzero(np.diff(self.rows.group)) + 1
+        bounds = [0, *edges.tolist(), len(self.rows)]
+        return [self.rows.take(slice(a, b)) for a, b in pairwise(bounds)]
+
+    def batches(self, size: int) -> list[Rows]:
+        """Whole blocks, those of like length together, in batches of about `size` rows."""
+        lengths = np.diff(self.source.ends)
+        blocks = sorted(self.blocks(), key=lambda block: -int(lengths[block.sentence].max()))
+        batches: list[list[Rows]] = []
+        count = size
+        for block in blocks:
+            if count + len(block) > size:
+                batches.append([])
+                count = 0
+            batches[-1].append(block)
+            count += len(block)
+        return [concatenate(batch) for batch in batches]
+
+    def translations(self) -> list[list[Ids]]:
+        bounds = np.cumsum([0, *self.sizes])
+        return [self.target[a:b] for a, b in pairwise(bounds)]
+
+
+def concatenate(parts: Sequence[Rows]) -> Rows:
+    return Rows(
+        np.concatenate([rows.sentence for rows in parts]),
+        np.concatenate([rows.context for rows in parts]),
+        np.concatenate([rows.context_end for rows in parts]),
+        np.concatenate([rows.place for rows in parts]),
+        np.concatenate([rows.group for rows in parts]),
+    )
+
+
+def take_segments(flat: Tensor, segments: Segments, which: Tensor) -> tuple[Tensor, Segments]:
+    """Some segments of a flat sequence: (tokens, dim) -> (fewer tokens, dim)."""
+    lengths = segments.lengths[which]
+    starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    shift = segments.starts.long()[which] - starts[:-1]
+    index = torch.arange(int(starts[-1]), device=flat.device) + torch.repeat_interleave(shift, lengths)
+    return flat[index], Segments(starts.int(), int(lengths.max()))

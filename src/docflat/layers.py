@@ -1,0 +1,178 @@
+"""Layers: attention over segments, feed-forward, encoder and decoder layers (post-norm), embeddings.
+
+Tensors of the flat layout are (tokens, dim). A layer does not know how its attention is done: it is handed a
+function that does it, over a whole flat batch in training, over a cache in decoding.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from docflat.batches import Segments
+
+varlen_attn: Any
+try:
+    from torch.nn.attention.varlen import varlen_attn
+except ImportError:  # a torch build without it; the padded layout does the same, slower
+    varlen_attn = None
+
+# torch 2.10 said is_causal, later releases say it by a window.
+_CAUSAL: dict[str, Any] = {"window_size": (-1, 0)}
+if varlen_attn is not None and "is_causal" in inspect.signature(varlen_attn).parameters:
+    _CAUSAL = {"is_causal": True}
+
+Attend = Callable[["Attention", Tensor], Tensor]
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, queries: Segments, keys: Segments, causal: bool = False
+) -> Tensor:
+    """Softmax attention of each query segment over the key segment of the same number.
+
+    query (query tokens, heads, size), key and value (key tokens, heads, size) -> (query tokens, heads, size).
+    causal: a token sees no later one of its segment (queries and keys are then the same segments).
+    """
+    if varlen_attn is not None and query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
+        flat: Tensor = varlen_attn(
+            query,
+            key,
+            value,
+            queries.starts,
+            keys.starts,
+            queries.longest,
+            keys.longest,
+            **(_CAUSAL if causal else {}),
+        )
+        return flat
+    # Padding stands at the end of a segment: the causal mask alone hides it from every real token.
+    mask = None if causal else keys.mask[:, None, None, :]
+    padded = F.scaled_dot_product_attention(
+        queries.pad(query).transpose(1, 2),
+        keys.pad(key).transpose(1, 2),
+        keys.pad(value).transpose(1, 2),
+        attn_mask=mask,
+        is_causal=causal,
+    )  # (segments, heads, longest, size)
+    return queries.unpad(padded.transpose(1, 2))
+
+
+class Attention(nn.Module):
+    """Multi-head attention: projections here, the attending itself is `attend` or a cache's."""
+
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(dim, 3 * dim)  # one product for all three where they read the same
+        self.output = nn.Linear(dim, dim)
+        for part in self.qkv.weight.chunk(3):
+            nn.init.xavier_uniform_(part)
+        nn.init.xavier_uniform_(self.output.weight)
+        nn.init.zeros_(self.qkv.bias)
+        nn.init.zeros_(self.output.bias)
+
+    def split(self, x: Tensor) -> Tensor:
+        """(..., dim) -> (..., heads, size)."""
+        return x.unflatten(-1, (self.heads, -1))
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of x, (..., heads, size) each."""
+        query, key, value = self.qkv(x).chunk(3, dim=-1)
+        return self.split(query), self.split(key), self.split(value)
+
+    def queries(self, x: Tensor) -> Tensor:
+        dim = x.shape[-1]
+        return self.split(F.linear(x, self.qkv.weight[:dim], self.qkv.bias[:dim]))
+
+    def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        dim = x.shape[-1]
+        key, value = F.linear(x, self.qkv.weight[dim:], self.qkv.bias[dim:]).chunk(2, dim=-1)
+        return self.split(key), self.split(value)
+
+    def join(self, mixed: Tensor) -> Tensor:
+        """(..., heads, size) -> (..., dim)."""
+        return self.output(mixed.flatten(-2))
+
+    def over(self, x: Tensor, segments: Segments, causal: bool = False) -> Tensor:
+        """Self-attention within segments: (tokens, dim) -> (tokens, dim)."""
+        return self.join(attend(*self.project(x), segments, segments, causal))
+
+    def across(self, x: Tensor, memory: Tensor, queries: Segments, keys: Segments) -> Tensor:
+        """Attention to memory (key tokens, dim), segment by segment."""
+        return self.join(attend(self.queries(x), *self.keys_values(memory), queries, keys))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, dim: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.inner = nn.Linear(dim, inner)
+        self.outer = nn.Linear(inner, dim)
+        self.dropout = nn.Dropout(dropout)
+        for linear in (self.inner, self.outer):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.dropout(F.relu(self.inner(x))))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = Attention(dim, heads)
+        self.attention_norm = nn.LayerNorm(dim)
+        self.feed_forward = FeedForward(dim, feed_forward, dropout)
+        self.feed_forward_norm = nn.LayerNorm(dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, own: Attend) -> Tensor:
+        """x (..., dim); own: how its tokens attend to each other."""
+        x = self.attention_norm(x + self.dropout(own(self.attention, x)))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = Attention(dim, heads)
+        self.attention_norm = nn.LayerNorm(dim)
+        self.source_attention = Attention(dim, heads)
+        self.source_norm = nn.LayerNorm(dim)
+        self.feed_forward = FeedForward(dim, feed_forward, dropout)
+        self.feed_forward_norm = nn.LayerNorm(dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, own: Attend, source: Attend) -> Tensor:
+        """x (..., dim); own: how its tokens attend to earlier ones; source: how they attend to the source."""
+        x = self.attention_norm(x + self.dropout(own(self.attention, x)))
+        x = self.source_norm(x + self.dropout(source(self.source_attention, x)))
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+
+
+class Embedding(nn.Module):
+    """Token and place, scaled as in the Transformer; the same table reads source and target and writes logits."""
+
+    def __init__(self, size: int, text_size: int, dim: int) -> None:
+        super().__init__()
+        self.text_size = text_size
+        self.weight = nn.Parameter(torch.empty(size, dim))
+        nn.init.normal_(self.weight, std=dim**-0.5)
+
+    def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """(...) ids and places in the row -> (..., dim)."""
+        dim = self.weight.shape[1]
+        # In float32 whatever the weights are in: bf16 cannot tell position 257 from 258.
+        powers = torch.arange(dim // 2, device=positions.device) / max(1, dim // 2 - 1)
+        angles = positions[..., None] * 10_000.0**-powers
+        places = torch.cat([angles.sin(), angles.cos()], dim=-1)
+        return F.embedding(tokens, self.weight) * math.sqrt(dim) + places.to(self.weight.dtype)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(..., dim) -> (..., text_size): index tokens start sentences, they are never predicted."""
+        return F.linear(states, self.weight[: self.text_size])

@@ -1,0 +1,78 @@
+"""The training log: a live line on a terminal, plain lines elsewhere, JSONL, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+from docflat.console import warn
+
+
+class Log:
+    """Log of one stage. Only the first process writes one; the others' is silent."""
+
+    def __init__(self, folder: Path, resumed_step: int, tensorboard: bool, silent: bool = False) -> None:
+        self.silent = silent
+        self.live = sys.stderr.isatty()
+        self.file: TextIO | None = None
+        self.board: Any = None
+        if silent:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "log.jsonl"
+        # What was logged after the checkpoint that training goes on from will be logged again.
+        kept = [line for line in _lines(path) if json.loads(line)["step"] <= resumed_step]
+        path.write_text("".join(kept), encoding="utf-8")
+        self.file = path.open("a", encoding="utf-8")
+        if tensorboard:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+
+                self.board = SummaryWriter(folder / "tensorboard", purge_step=resumed_step + 1)
+            except ImportError:
+                warn("no TensorBoard log: pip install 'docflat[tensorboard]', or say tensorboard: false")
+
+    def record(self, step: int, kind: str, lasting: bool = False, **values: float | str | None) -> None:
+        """Numbers of one moment. lasting: the line stays on a terminal, where others overwrite each other."""
+        if self.file is None:
+            return
+        self.file.write(json.dumps({"step": step, "kind": kind, **values}) + "\n")
+        self.file.flush()
+        if self.board is not None:
+            for name, value in values.items():
+                if isinstance(value, (int, float)):
+                    self.board.add_scalar(f"{kind}/{name}", value, step)
+            self.board.flush()
+        words = [f"{name.replace('_', ' ')} {_number(value)}" for name, value in values.items() if value is not None]
+        self.say(f"step {step}: {kind}  " + "  ".join(words), lasting)
+
+    def say(self, text: str, lasting: bool = True) -> None:
+        if self.silent:
+            return
+        if self.live:
+            print("\r\x1b[K" + text, end="\n" if lasting else "", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+        if self.board is not None:
+            self.board.close()
+
+
+def _lines(path: Path) -> list[str]:
+    """Whole lines only: a kill may have cut the last one."""
+    if not path.exists():
+        return []
+    return [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _number(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"

@@ -1,0 +1,124 @@
+"""The probe: trains systems on a made-up language and shows which context each of them uses.
+
+Same data, sizes and steps for all; only the system differs. Accuracy is that of the translated references
+(see language.py), by the distance of what they refer to.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from docflat.config import ModelSizes, RowSettings
+from docflat.console import warn
+from docflat.documents import Pair
+from docflat.language import FARTHEST, PRONOUNS, Language, ProbeDocument
+from docflat.preparing import prepare
+from docflat.recipe import Recipe, Stage
+from docflat.systems import SYSTEMS, find_system
+from docflat.training import train
+from docflat.translator import Translator
+
+TRAINING_DOCUMENTS, VALIDATION_DOCUMENTS, TEST_DOCUMENTS = 4000, 20, 200
+FIRST_STEPS = 400  # of stage I, which all systems share
+STEPS = 2500  # of stage II
+SIZES = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=2, decoder_layers=2)
+ROWS = RowSettings(context=3, max_tokens=64, index_shift=0.0)
+
+
+def run(
+    out: Path | None = None,
+    systems: Sequence[str] | None = None,
+    steps: int | None = None,
+    demo: bool = False,
+    seed: int = 1,
+) -> list[dict[str, Any]]:
+    """Train and measure; one row for each system, with its accuracy at every distance in per cent."""
+    names = ["sent2sent", "docflat-c"] if demo else list(systems or SYSTEMS)
+    for name in names:
+        find_system(name)
+    with ExitStack() as stack:
+        folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="docflat-probe-")))
+        language = Language(seed)
+        data = prepared_data(language, folder, seed)
+        train(recipe(folder, data, "sent2sent", FIRST_STEPS, seed, start=None))
+        first = folder / "models" / "sent2sent-first" / "model"
+        test = language.documents(TEST_DOCUMENTS, f"test {seed}")
+        rows = []
+        for name in names:
+            train(recipe(folder, data, name, steps or STEPS, seed, start=first))
+            translator = Translator.load(folder / "models" / name / "model", device="cpu", first_pass=first)
+            rows.append({"system": name, **accuracies(test, translate(translator, test))})
+            if demo and name == "docflat-c":
+                pass
+        rows.append({"system": "chance", **{key: 100 / len(PRONOUNS) for key in rows[0] if key != "system"}})
+        if out is not None:
+            (out / "probe.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+
+    return rows
+
+
+def prepared_data(language: Language, folder: Path, seed: int) -> Path:
+    """Write the language's documents and prepare them, as a user would theirs."""
+    prepared = folder / "prepared"
+    if prepared.exists():
+        return prepared
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = []
+    for split, number in (("train", TRAINING_DOCUMENTS), ("valid", VALIDATION_DOCUMENTS)):
+        documents = language.documents(number, f"{split} {seed}")
+        for side in ("source", "target"):
+            text = "\n\n".join("\n".join(getattr(one.document, side)) for one in documents)
+            (folder / f"{split}.{side}").write_text(text + "\n", encoding="utf-8")
+        pairs.append(Pair(folder / f"{split}.source", folder / f"{split}.target"))
+    prepare(pairs[:1], prepared, valid_pairs=pairs[1:], vocabulary=2000, index_tokens=16)
+    return prepared
+
+
+def recipe(folder: Path, data: Path, system: str, steps: int, seed: int, start: Path | None) -> Recipe:
+    stage = Stage(
+        system,
+        rows=ROWS,
+        start=start,
+        batch_tokens=1024,
+        accumulate=1,
+        learning_rate=2e-3,
+        warmup_steps=400,
+        dropout=0.0,
+        label_smoothing=0.0,
+        max_steps=steps,
+        patience=0,
+        average=1,
+        validate_every=steps,
+        validation_sample=0,
+    )
+    name = system if start else f"{system}-first"
+    return Recipe(
+        data,
+        folder / "models" / name,
+        (stage,),
+        model=SIZES,
+        seed=seed,
+        device="cpu",
+        log_every=max(1, steps // 5),
+        tensorboard=False,
+    )
+
+
+def translate(translator: Translator, documents: Sequence[ProbeDocument]) -> list[list[str]]:
+    sources = [one.document.source for one in documents]
+    return list(translator.translate_documents(sources, beam=1))
+
+
+def accuracies(documents: Sequence[ProbeDocument], translations: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Per cent of references with the right pronoun and no other, by distance."""
+    right, all_ = [0] * (FARTHEST + 1), [0] * (FARTHEST + 1)
+    for document, translation in zip(documents, translations, strict=True):
+        for distance, pronoun, text in zip(document.distances, document.pronouns, translation, strict=True):
+            all_[distance] += 1
+            right[distance] += [word for word in text.split() if word in PRONOUNS] == [pronoun]
+    return {f"distance {n}": 100 * right[n] / all_[n] for n in range(1, FARTHEST + 1)}

@@ -1,0 +1,130 @@
+"""Recipes: one YAML file says what to train, in which stages, on what. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from docflat.config import ModelSizes, RowSettings
+from docflat.errors import InputError
+from docflat.settings import from_mapping, read_yaml
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One training run; each stage starts from the best checkpoint of the one before."""
+
+    system: str  # a name of `docflat systems`
+    options: dict[str, Any] = field(default_factory=dict)  # the system's own switches
+    rows: RowSettings = field(default_factory=RowSettings)  # local context, and which rows see each other
+    start: Path | None = None  # a model folder to start from instead (first stage only)
+
+    batch_tokens: int = 4096  # no side of a micro-batch has more tokens
+    accumulate: int = 8  # micro-batches a step, over all processes together
+    learning_rate: float = 5e-4  # its peak, at the end of the warm-up; then inverse square root
+    warmup_steps: int = 4000
+    betas: tuple[float, float] = (0.9, 0.98)  # of Adam
+    clip: float = 0.0  # largest norm of a gradient; 0: any
+    dropout: float = 0.1
+    word_dropout: float = 0.0  # share of input words replaced by <mask>
+    label_smoothing: float = 0.1
+
+    max_steps: int = 100_000
+    max_epochs: int = 0  # 0: no limit
+    max_minutes: float = 0.0  # 0: no limit; the model is finished properly when they are over
+    patience: int = 10  # validations without a better loss before it stops; 0: never
+    average: int = 5  # the model is the mean of this many last checkpoints
+    validate_every: int = 1000  # steps; each validation also saves a checkpoint
+    validation_sample: int = 200  # sentences of the validation set to translate for BLEU; 0: none
+
+    def __post_init__(self) -> None:
+        at_least_one = (
+            "batch_tokens",
+            "accumulate",
+            "warmup_steps",
+            "max_steps",
+            "average",
+            "validate_every",
+        )
+        for name in at_least_one:
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: must be at least 1")
+        for name in ("clip", "max_epochs", "max_minutes", "patience", "validation_sample"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}: must not be negative")
+        for name in ("dropout", "word_dropout", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: must be at least 0 and less than 1")
+        if self.learning_rate <= 0:
+            raise ValueError("learning_rate: must be more than 0")
+        if self.rows.max_tokens > self.batch_tokens:
+            raise ValueError("batch_tokens: must hold a row of rows.max_tokens")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the outcome of a training."""
+
+    data: Path  # a folder of `docflat prepare`
+    out: Path  # where checkpoints, logs and the model go
+    stages: tuple[Stage, ...]
+    model: ModelSizes = field(default_factory=ModelSizes)
+    seed: int = 1
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    compile: bool = False  # torch.compile: slower to start, faster on a GPU
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    log_every: int = 100  # steps between two lines of the log
+    tensorboard: bool = True  # also log for TensorBoard, if it is installed
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise ValueError("stages: there must be at least one")
+        if any(stage.start for stage in self.stages[1:]):
+            raise ValueError("stages: only the first can have a start; the others go on from the one before")
+        if self.log_every < 1:
+            raise ValueError("log_every: must be at least 1")
+
+
+def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe; each override is `key=value`, with a path such as stages.1.max_steps for the key."""
+    mapping, lines = read_yaml(path)
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key:
+            raise InputError(f"{override!r}: an override is key=value, such as stages.0.max_steps=500")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise InputError(f"{override!r}: the value is not YAML") from None
+        _set(mapping, key.split("."), value, override)
+    recipe = from_mapping(Recipe, mapping, file=path, lines=lines)
+    from docflat.systems import find_system  # late: systems import torch
+
+    for number, stage in enumerate(recipe.stages):
+        where = f"stages[{number}]"
+        system = find_system(stage.system, f"{path}:{lines[f'{where}.system']}: {where}.system")
+        system.read_options(stage.options, file=str(path), where=f"{where}.options")
+    return recipe
+
+
+def _set(mapping: dict[str, Any], keys: list[str], value: Any, override: str) -> None:
+    here: Any = mapping
+    for depth, key in enumerate(keys):
+        last = depth == len(keys) - 1
+        if isinstance(here, list):
+            if not key.isdigit() or int(key) >= len(here):
+                raise InputError(f"{override!r}: there is no {'.'.join(keys[: depth + 1])}")
+            if last:
+                here[int(key)] = value
+            here = here[int(key)]
+        elif isinstance(here, dict):
+            if last:
+                here[key] = value
+            else:
+                here = here.setdefault(key, {})
+        else:
+            raise InputError(f"{override!r}: {'.'.join(keys[:depth])} has no keys")

@@ -1,0 +1,117 @@
+"""Rows: pseudo-documents, each a current sentence with its local context.
+
+Rows are kept as parallel numpy arrays, not as objects: an epoch of Europarl has 1.7 million of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from docflat.config import RowSettings
+
+Array = npt.NDArray[Any]
+
+
+class Sentences(Protocol):
+    """Encoded sentences of one side: sentence i is tokens[ends[i]:ends[i + 1]]."""
+
+    @property
+    def tokens(self) -> Array: ...  # (all tokens,)
+
+    @property
+    def ends(self) -> Array: ...  # (sentences + 1,)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows in order; every array is (rows,)."""
+
+    sentence: Array  # number of the current sentence
+    context: Array  # how many sentences of local context it has
+    context_end: Array  # these are the sentences context_end - context ... context_end - 1
+    place: Array  # where the current sentence stands in its document, from 0
+    group: Array  # neighbouring rows with the same group see each other through the batch
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def take(self, index: Array | slice) -> Rows:
+        return Rows(
+            self.sentence[index],
+            self.context[index],
+            self.context_end[index],
+            self.place[index],
+            self.group[index],
+        )
+
+
+def row_lengths(rows: Rows, source: Sentences, target: Sentences) -> tuple[Array, Array]:
+    """Tokens of each row on each side: a start symbol per sentence, and </s> at the end of the source.
+
+    The target's </s> is only ever predicted, never read, so it does not count.
+    """
+    lengths = []
+    for side, closing in ((source, 1), (target, 0)):
+        cost = side.ends + np.arange(len(side.ends))  # (sentences + 1,), one start symbol a sentence
+        context = cost[rows.context_end] - cost[rows.context_end - rows.context]
+        lengths.append(context + cost[rows.sentence + 1] - cost[rows.sentence] + closing)
+    return lengths[0], lengths[1]
+
+
+def trim(rows: Rows, source: Sentences, target: Sentences, max_tokens: int) -> Rows:
+    """Take the oldest context away from rows that are too long, as far as there is any."""
+    for _ in range(int(rows.context.max(initial=0))):
+        longest = np.maximum(*row_lengths(rows, source, target))
+        too_long = (longest > max_tokens) & (rows.context > 0)
+        rows = replace(rows, context=rows.context - too_long)
+    return rows
+
+
+def document_rows(
+    documents: Array,
+    source: Sentences,
+    target: Sentences,
+    settings: RowSettings,
+    index_tokens: int,
+    rng: np.random.Generator | None = None,
+) -> Rows:
+    """One row for each sentence that can be learned from, document by document.
+
+    documents (documents + 1,): document d is the sentences documents[d]:documents[d + 1]. With `rng` (training)
+    the documents come in random order, and the random settings apply; without, in their own order and as they are.
+    Left out are sentences with an empty side, and those longer than a row may be even without context.
+    """
+    sizes = np.diff(documents)
+    order = np.arange(len(sizes)) if rng is None else rng.permutation(len(sizes))
+    sizes = sizes[order]
+    document = np.repeat(np.arange(len(sizes)), sizes)  # (sentences,) in the new order
+    place = np.arange(len(document)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    sentence = documents[:-1][order][document] + place
+    context = np.minimum(settings.context, place)
+
+    group = document
+    if settings.window:
+        group = group * (1 + int(place.max(initial=0))) + place // settings.window
+    if rng is not None:
+        alone = (rng.random(len(sizes)) < settings.context_free)[document]
+        context = np.where(alone, 0, context)
+        # Negative numbers, all different: a row that sees no context sees no other row either.
+        group = np.where(alone, -1 - np.arange(len(group)), group)
+        shifted = rng.random(len(sizes)) < settings.index_shift
+        shift = np.where(shifted, rng.integers(0, index_tokens + 1, len(sizes)), 0)
+        place = place + shift[document]
+    rows = Rows(sentence, context, sentence, place, group)
+
+    if settings.local_context == "irrelevant" and rng is not None:
+        # Every row gets the whole context of another one, so lengths are those of real contexts.
+        other = rng.permutation(len(sentence))
+        rows = Rows(sentence, context[other], sentence[other], place, group)
+
+    rows = trim(rows, source, target, settings.max_tokens)
+    empty = (np.diff(source.ends)[sentence] == 0) | (np.diff(target.ends)[sentence] == 0)
+    fits = np.maximum(*row_lengths(rows, source, target)) <= settings.max_tokens
+    return rows.take(~empty & fits)

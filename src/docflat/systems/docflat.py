@@ -1,0 +1,241 @@
+"""DocFlat: flat-batch attention and a neural context gate (Wu et al., EACL 2023).
+
+Between embedding and first layer, the current sentences of all rows of a document are laid out as one sequence;
+one attention over it lets every sentence read all the others, and a gate decides, per token and dimension, how
+much of what it read replaces the embedding. The rest is `doc2doc`.
+
+Where the paper is silent: the discrete gate trains with a straight-through gradient; documents in one batch do
+not see each other (`document_mask: false` restores the paper); tokens of the local context pass by unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from docflat.batches import Segments, Side
+from docflat.config import ModelSizes
+from docflat.layers import Attention, attend
+from docflat.transformer import (
+    Given,
+    GlobalContext,
+    Mixer,
+    Transformer,
+    Vocabulary,
+    grow,
+    read_cache,
+    reorder,
+)
+
+
+@dataclass(frozen=True)
+class DocFlatOptions:
+    """The switches of the paper's ablations."""
+
+    gate: Literal["continuous", "discrete", "identity"] = "continuous"  # docflat-c, -d, -i
+    gamma: float = 0.5  # the discrete gate is open where the continuous one reaches this
+    gate_bias: float = 0.0  # where the gate starts: 0 half open, negative more closed
+    encoder: bool = True  # flat-batch attention on the source side
+    decoder: bool = True  # and on the target side
+    scope: Literal["current", "all"] = "current"  # all: the local context is in the flat sequence too
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gamma < 1:
+            raise ValueError("gamma: must be between 0 and 1")
+        if not (self.encoder or self.decoder):
+            raise ValueError("encoder: flat-batch attention is off on both sides; that is the system doc2doc")
+
+
+class FlatBatchAttention(nn.Module):
+    """Attention over the flat sequence and the gate."""
+
+    def __init__(self, dim: int, heads: int, options: DocFlatOptions) -> None:
+        super().__init__()
+        self.options = options
+        self.attention = Attention(dim, heads)
+        if options.gate != "identity":
+            self.gate = nn.Linear(dim, dim)
+            nn.init.xavier_uniform_(self.gate.weight)
+            nn.init.constant_(self.gate.bias, options.gate_bias)
+
+    def openings(self, read: Tensor) -> Tensor:
+        """How far the gate opens for what was read: (..., dim) -> (..., dim) between 0 and 1."""
+        opening = self.gate(read).sigmoid()
+        if self.options.gate == "discrete":
+            # Straight through: the step goes forward, the sigmoid's gradient goes back.
+            opening = (opening >= self.options.gamma).to(opening.dtype) + opening - opening.detach()
+        return opening
+
+    def mix(self, x: Tensor, read: Tensor) -> Tensor:
+        """Embedding and what attention read, before the layer norm; (..., dim) each."""
+        if self.options.gate == "identity":
+            return x + read
+        opening = self.openings(read)
+        return (1 - opening) * x + opening * read
+
+    def flat(self, side: Side) -> tuple[Tensor, Segments]:
+        """Which tokens make up the flat sequence, and which stretches of it see each other."""
+        if self.options.scope == "current":
+            return side.current, side.groups
+        row = torch.searchsorted(side.sentences.starts[1:], side.groups.starts, right=True)
+        starts = side.rows.starts[row]
+        everything = torch.arange(len(side.tokens), device=side.tokens.device)
+        return everything, Segments(starts, int(starts.diff().max()))
+
+    def forward(self, x: Tensor, side: Side, causal: bool) -> Tensor:
+        """(tokens, dim) -> (tokens, dim), before the layer norm."""
+        where, groups = self.flat(side)
+        flat = x[where]
+        return x.index_copy(0, where, self.mix(flat, self.attention.over(flat, groups, causal)).to(x.dtype))
+
+
+class DocFlat(Transformer):
+    def __init__(
+        self, sizes: ModelSizes, vocabulary: Vocabulary, options: DocFlatOptions, dropout: float = 0.0
+    ) -> None:
+        super().__init__(sizes, vocabulary, dropout)
+        self.source_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.encoder else None
+        self.target_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.decoder else None
+
+    def mix_source(self, x: Tensor, side: Side) -> Tensor:
+        if self.source_flat is not None:
+            x = self.source_flat(x, side, causal=False)
+        return self.source_norm(x)
+
+    def mix_target(self, x: Tensor, side: Side) -> Tensor:
+        if self.target_flat is not None:
+            x = self.target_flat(x, side, causal=True)
+        return self.target_norm(x)
+
+    def start_mix(
+        self, x: Tensor, prefix: Side, beam: int, context: GlobalContext | None
+    ) -> tuple[Tensor, Mixer | None]:
+        if self.target_flat is None:
+            return self.target_norm(x), None
+        side = prefix if context is None else context.side
+        everything = x if context is None else self.embedding(side.tokens, side.positions)
+        mixed, mixer = FlatMixer.start(self, self.target_flat, everything, side, prefix, beam, context)
+        if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
+            row = torch.repeat_interleave(context.row, prefix.rows.lengths)
+            mixed = mixed[side.rows.starts.long()[row] + prefix.positions]
+        return self.target_norm(mixed), mixer
+
+    def step_mix(self, x: Tensor, mixer: Mixer | None) -> Tensor:
+        if isinstance(mixer, FlatMixer):
+            x = mixer.step(x)
+        return self.target_norm(x)
+
+
+class FlatMixer:
+    """Flat-batch attention while decoding: keys and values of the hypotheses, and of the other rows.
+
+    With a global context, the other rows are given once and for all. Without, rows that grow at the same time
+    see what the best hypotheses of the rows before them have so far (the paper's way).
+    """
+
+    def __init__(
+        self,
+        model: DocFlat,
+        flat: FlatBatchAttention,
+        given: Given,
+        grown: list[Tensor],
+        prefix: Side,
+        growing: bool,
+    ) -> None:
+        self.model, self.flat = model, flat
+        self.given = given  # start symbols of this batch's sentences, or the whole global context
+        self.grown = grown  # keys and values of the own sentence: (rows, beam, heads, steps, size)
+        self.growing = growing
+        if growing:
+            groups, slots, _ = given.seen.shape
+            self.first_position = prefix.rows.lengths  # (all rows,)
+            self.live = torch.arange(len(prefix.rows), device=given.keys.device)
+            # Of every row, also of finished ones: its best hypothesis.
+            self.best = [x.new_zeros(groups * slots, *x.shape[2:]) for x in grown]
+            self.best_length = torch.zeros(groups * slots, dtype=torch.long, device=given.keys.device)
+            slot = torch.arange(slots, device=given.keys.device)
+            self.earlier = slot[None, :] < slot[:, None]  # (slots, slots): seeing row, seen row
+            self.all_places = given.place
+
+    @classmethod
+    def start(
+        cls,
+        model: DocFlat,
+        flat: FlatBatchAttention,
+        x: Tensor,
+        side: Side,
+        prefix: Side,
+        beam: int,
+        context: GlobalContext | None,
+    ) -> tuple[Tensor, FlatMixer]:
+        """Mix x, the embedded rows of `side` (tokens, dim), and keep what the steps to come will read."""
+        where, groups = flat.flat(side)
+        query, key, value = flat.attention.project(x[where])
+        read = flat.attention.join(attend(query, key, value, groups, groups, causal=True))
+        mixed = x.index_copy(0, where, flat.mix(x[where], read))
+
+        rows = len(prefix.rows)
+        row = torch.arange(rows, device=x.device) if context is None else context.row
+        starts = (side.sentences if flat.options.scope == "current" else side.rows).starts.long()
+        own = 1 if flat.options.scope == "current" else prefix.rows.lengths
+        group = torch.searchsorted(groups.starts[1:].long(), starts[row], right=True)  # (rows,)
+        limit = starts[row] + own - groups.starts.long()[group]  # what each row sees of its group
+        # Rows come in document order, so those of one group stand together.
+        slot = torch.arange(rows, device=x.device) - torch.searchsorted(group, group)
+        slots = int(slot.max()) + 1
+        place = group * slots + slot
+        limits = torch.zeros(len(groups) * slots, dtype=torch.long, device=x.device).index_copy(0, place, limit)
+        seen = torch.arange(groups.longest, device=x.device) < limits.unflatten(0, (len(groups), slots))[..., None]
+        keys, values = (groups.pad(part).transpose(1, 2) for part in (key, value))
+        empty = x.new_zeros(rows, beam, key.shape[1], 0, key.shape[2])
+        given = Given(keys, values, seen, place)
+        return mixed, cls(model, flat, given, [empty, empty], prefix, growing=context is None)
+
+    def step(self, x: Tensor) -> Tensor:
+        """The newest token of every hypothesis: (rows, beam, dim)."""
+        query, key, value = self.flat.attention.project(x)
+        self.grown = grow(self.grown, key, value)
+        given = self._with_best() if self.growing else self.given
+        return self.flat.mix(x, self.flat.attention.join(read_cache(query, given, self.grown)))
+
+    def _with_best(self) -> Given:
+        given, steps = self.given, self.grown[0].shape[3]
+        assert given.place is not None
+        groups, slots, _ = given.seen.shape
+        self.best_length[given.place] = steps
+        both = []
+        for index, fixed in enumerate((given.keys, given.values)):
+            missing = steps - self.best[index].shape[2]
+            best = nn.functional.pad(self.best[index], (0, 0, 0, missing))  # (groups * slots, heads, steps, size)
+            self.best[index] = best.index_copy(0, given.place, self.grown[index][:, 0])
+            by_group = self.best[index].unflatten(0, (groups, slots)).transpose(1, 2).flatten(2, 3)
+            both.append(torch.cat([fixed, by_group], dim=2))
+        there = torch.arange(steps, device=self.best_length.device) < self.best_length[:, None]
+        there = there.unflatten(0, (groups, 1, slots)) & self.earlier[:, :, None]  # (groups, slots, slots, steps)
+        return Given(both[0], both[1], torch.cat([given.seen, there.flatten(2)], dim=2), given.place)
+
+    def reorder(self, parents: Tensor) -> None:
+        self.grown = reorder(self.grown, parents)
+
+    def keep(self, rows: Tensor) -> None:
+        self.grown = [grown[rows] for grown in self.grown]
+        self.given = self.given.keep(rows)
+        if self.growing:
+            self.live = self.live[rows]
+
+    def settle(self, row: int, tokens: Tensor) -> None:
+        """The others see a finished row's translation, which need not be the best hypothesis they saw last."""
+        if not self.growing:
+            return
+        number = self.live[row]
+        assert self.all_places is not None
+        place = self.all_places[number]
+        positions = self.first_position[number] + torch.arange(len(tokens), device=tokens.device)
+        key, value = self.flat.attention.keys_values(self.model.embedding(tokens, positions))
+        steps = self.best[0].shape[2]  # a translation has at most as many tokens as steps were made
+        for index, part in enumerate((key, value)):
+            self.best[index][place, :, : min(steps, len(tokens))] = part.transpose(0, 1)[:, :steps]
+        self.best_length[place] = len(tokens)

@@ -1,0 +1,151 @@
+"""The Python API: a trained model that translates documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from docflat.batches import Symbols
+from docflat.checkpoints import ModelFolder, load_model
+from docflat.decoding import Decoder, DecodingSettings, Ids
+from docflat.errors import InputError
+from docflat.subwords import Subwords
+from docflat.systems import System
+
+_BLANKS = re.compile(r"\s+")
+
+
+def symbols_of(system: System, subwords: Subwords) -> Symbols:
+    bos = subwords.bos if system.sentence_level else None
+    return Symbols(subwords.eos, bos, subwords.text_size, subwords.index_tokens)
+
+
+@dataclass
+class Translator:
+    """Translates documents, each a list of sentences. Sentences in = sentences out."""
+
+    folder: ModelFolder
+    first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | PathLike[str],
+        device: str = "auto",
+        first_pass: str | PathLike[str] | None = None,
+    ) -> Translator:
+        """Load a model folder. device: auto (a GPU if there is one), cpu or cuda."""
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        if device == "cuda" and not torch.cuda.is_available():
+            raise InputError("there is no GPU that torch can use; choose the device cpu or auto")
+        loaded = [load_model(Path(path)) for path in (folder, first_pass) if path is not None]
+        for one in loaded:
+            one.model.to(device=device, dtype=torch.bfloat16 if device == "cuda" else torch.float32)
+        return cls(*loaded)
+
+    def settings(self, **given: Any) -> DecodingSettings:
+        """Decoding settings with this model's defaults: the best mode it was trained for."""
+        system = self.folder.system
+        if given.get("mode") in (None, "auto"):
+            two_passes = self.first_pass is not None or self.folder.config.rows.context_free > 0
+            given["mode"] = "sentence" if system.sentence_level else "two-pass" if two_passes else "sequential"
+        elif system.sentence_level and given["mode"] != "sentence":
+            raise InputError(f"{system.name} translates sentence by sentence; it has no mode {given['mode']!r}")
+        return DecodingSettings(**given)
+
+    def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
+        """Translate one document. Settings are those of `DecodingSettings`."""
+        return next(self.translate_documents([sentences], **settings))
+
+    def translate_documents(
+        self,
+        documents: Iterable[Sequence[str]],
+        chunk: int = 2000,
+        done: Callable[[int], None] = lambda sentences: None,
+        **settings: Any,
+    ) -> Iterator[list[str]]:
+        """Translate documents as they come, about `chunk` sentences at a time; `done` hears of the progress."""
+        decoding = self.settings(**settings)
+        todo = iter(documents)
+        while True:
+            batch, count = [], 0
+            for document in todo:
+                batch.append(list(document))
+                count += len(batch[-1])
+                if count >= chunk:
+                    break
+            if not batch:
+                return
+            translations = self._translate_chunk(batch, decoding, done)
+            for document, translation in zip(batch, translations, strict=True):
+                assert len(document) == len(translation), "sentences in = sentences out"
+            yield from translations
+
+    def _translate_chunk(
+        self, documents: list[list[str]], settings: DecodingSettings, done: Callable[[int], None]
+    ) -> list[list[str]]:
+        subwords = self.folder.subwords
+        # A sentence longer than anything in training is translated in pieces.
+        limit = max(1, self.folder.config.rows.max_tokens // 2)
+        pieces = [[split_long(text, subwords, limit) for text in document] for document in documents]
+        source = [[ids for sentence in document for ids in sentence] for document in pieces]
+        target = self.translate_ids(source, settings, done)
+        translations = []
+        for document, translated in zip(pieces, target, strict=True):
+            texts = iter(one_line(subwords.decode(ids)) for ids in translated)
+            translations.append([" ".join(islice(texts, len(sentence))) for sentence in document])
+        return translations
+
+    def translate_ids(
+        self,
+        documents: Sequence[Sequence[Ids]],
+        settings: DecodingSettings,
+        done: Callable[[int], None] = lambda sentences: None,
+    ) -> list[list[Ids]]:
+        decoder = self._decoder(self.folder, settings)
+        if settings.mode == "sentence":
+            return decoder.sentence_by_sentence(documents, done)
+        if settings.mode == "sequential":
+            return decoder.sequential(documents, done)
+        first = self.first_pass or self.folder
+        if first.subwords.hash != self.folder.subwords.hash:
+            raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
+        alone = self._decoder(first, replace(settings, mode="sentence"))
+        return decoder.second_pass(documents, alone.sentence_by_sentence(documents, lambda n: None), done)
+
+    def _decoder(self, folder: ModelFolder, settings: DecodingSettings) -> Decoder:
+        rows = folder.config.rows
+        symbols = symbols_of(folder.system, folder.subwords)
+        return Decoder(folder.model, symbols, rows.context, rows.max_tokens, settings)
+
+
+def split_long(text: str, subwords: Subwords, limit: int) -> list[Ids]:
+    """The ids of a sentence; of one with more than `limit`, in pieces, cut after punctuation where possible."""
+    ids = subwords.encode(text)
+    if len(ids) <= limit:
+        return [ids]
+    text = text.strip()
+    blanks = list(_BLANKS.finditer(text))
+    if not blanks:  # one endless word
+        return [ids[start : start + limit] for start in range(0, len(ids), limit)]
+
+    def badness(blank: re.Match[str]) -> float:
+        before = text[blank.start() - 1]
+        penalty = 0.0 if before in ".!?;:" else 0.3 if before == "," else 0.6
+        return penalty + abs(blank.start() / len(text) - 0.5)
+
+    cut = min(blanks, key=badness)
+    return split_long(text[: cut.start()], subwords, limit) + split_long(text[cut.end() :], subwords, limit)
+
+
+def one_line(text: str) -> str:
+    """A model can write a line break; a translated sentence is still one line."""
+    return " ".join(text.split("\n")).replace("\r", " ").strip()

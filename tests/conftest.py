@@ -1,0 +1,247 @@
+"""What several tests share: tiny corpora and models, and the slow transcriptions they are compared with.
+
+The transcriptions are written from design.md and the paper's section 3 with loops over documents, sentences and
+tokens; they use none of the code under test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from docflat.batches import Batch, Symbols, make_batch
+from docflat.config import ModelSizes, RowSettings
+from docflat.rows import Rows
+from docflat.systems import SYSTEMS
+from docflat.transformer import Transformer, Vocabulary
+
+PAD, BOS, EOS, MASK = range(4)
+TEXT_SIZE, INDEX_TOKENS = 24, 6
+SIZES = ModelSizes(dim=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=2)
+
+# Every system, and the switches of docflat that change what sees what.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in SYSTEMS},
+    "docflat-c, all": ("docflat-c", {"scope": "all"}),
+    "docflat-d, all": ("docflat-d", {"scope": "all"}),
+    "docflat-c, encoder only": ("docflat-c", {"decoder": False}),
+    "docflat-i, decoder only": ("docflat-i", {"encoder": False}),
+}
+FLAT_VARIANTS = [variant for variant in VARIANTS if variant.startswith("docflat")]
+TARGET_FLAT_VARIANTS = [variant for variant in FLAT_VARIANTS if "encoder only" not in variant]
+
+Ids = list[int]
+Document = list[tuple[Ids, Ids]]  # source and target of each sentence
+
+
+class Sentences:
+    """One side of a corpus, in the types a prepared corpus has on disk."""
+
+    def __init__(self, sentences: Sequence[Sequence[int]]) -> None:
+        self.tokens = np.array([token for ids in sentences for token in ids], dtype=np.uint32)
+        self.ends = np.array([0, *np.cumsum([len(ids) for ids in sentences], dtype=np.int64)], dtype=np.int64)
+
+
+class Corpus(NamedTuple):
+    documents: np.ndarray
+    source: Sentences
+    target: Sentences
+
+
+def corpus_of(documents: Sequence[Document]) -> Corpus:
+    sentences = [pair for document in documents for pair in document]
+    starts = np.array([0, *np.cumsum([len(document) for document in documents])], dtype=np.int64)
+    return Corpus(starts, Sentences([x for x, _ in sentences]), Sentences([y for _, y in sentences]))
+
+
+def numbered_documents(lengths: Sequence[Sequence[tuple[int, int]]]) -> list[Document]:
+    """Documents with these (source, target) lengths, in which every word tells which sentence it is from."""
+    documents, number = [], 0
+    for document in lengths:
+        documents.append([])
+        for source, target in document:
+            number += 1
+            x = [10_000 * number + k for k in range(source)]
+            y = [10_000 * number + 5_000 + k for k in range(target)]
+            documents[-1].append((x, y))
+    return documents
+
+
+def ragged_lengths(
+    rng: np.random.Generator, documents: int, sentences: int = 9, longest: int = 7, empty: float = 0.1
+) -> list[list[tuple[int, int]]]:
+    """Documents of 1 to `sentences` sentences of 1 to `longest` words, some sides of them empty."""
+
+    def length() -> int:
+        return 0 if rng.random() < empty else int(rng.integers(1, longest + 1))
+
+    return [[(length(), length()) for _ in range(rng.integers(1, sentences + 1))] for _ in range(documents)]
+
+
+def random_documents(rng: np.random.Generator, sizes: Sequence[int], longest: int = 5) -> list[Document]:
+    """Documents of random words from the vocabulary of the tiny models."""
+
+    def words() -> Ids:
+        return [int(word) for word in rng.integers(MASK + 1, TEXT_SIZE, rng.integers(1, longest + 1))]
+
+    return [[(words(), words()) for _ in range(size)] for size in sizes]
+
+
+def symbols_for(name: str) -> Symbols:
+    """The symbols of the tiny models."""
+    return Symbols(EOS, BOS if SYSTEMS[name].sentence_level else None, TEXT_SIZE, INDEX_TOKENS)
+
+
+@dataclass(frozen=True)
+class LiteralRow:
+    """design.md's row, `<i-3> y <i-2> y <i-1> y <i> y </s>`, written out."""
+
+    document: int
+    place: int  # in its document, from 0
+    sentence: int  # in the corpus, from 0
+    context: list[int]  # sentences of the local context
+    source: Ids
+    target: Ids  # as it is read: without the </s>, which is only predicted
+    source_before: int  # tokens of the local context
+    target_before: int
+    labels: Ids
+
+
+def literal_row(documents: Sequence[Document], number: int, place: int, context: int, symbols: Symbols) -> LiteralRow:
+    def start(i: int) -> int:
+        return symbols.bos if symbols.bos is not None else symbols.first_index + min(i, symbols.index_tokens - 1)
+
+    document = documents[number]
+    first = sum(len(before) for before in documents[:number])
+    before = range(max(0, place - context), place)
+    source_context = [token for i in before for token in (start(i), *document[i][0])]
+    target_context = [token for i in before for token in (start(i), *document[i][1])]
+    x, y = document[place]
+    return LiteralRow(
+        number,
+        place,
+        first + place,
+        [first + i for i in before],
+        [*source_context, start(place), *x, symbols.eos],
+        [*target_context, start(place), *y],
+        len(source_context),
+        len(target_context),
+        [*y, symbols.eos],
+    )
+
+
+def literal_rows(documents: Sequence[Document], settings: RowSettings, symbols: Symbols) -> list[LiteralRow]:
+    """All rows of a corpus in its own order, without chance."""
+    rows = []
+    for number, document in enumerate(documents):
+        for place, (x, y) in enumerate(document):
+            if not x or not y:
+                continue
+            for context in range(settings.context, -1, -1):  # a longer row loses its oldest context
+                row = literal_row(documents, number, place, context, symbols)
+                if max(len(row.source), len(row.target)) <= settings.max_tokens:
+                    rows.append(row)
+                    break
+    return rows
+
+
+def rows_array(rows: Sequence[LiteralRow], window: int = 0) -> Rows:
+    """Literal rows in the form the code reads."""
+    groups = [row.document * 1000 + (row.place // window if window else 0) for row in rows]
+    columns = zip(*((row.sentence, len(row.context), row.sentence, row.place) for row in rows), strict=True)
+    return Rows(*(np.array(column, dtype=np.int64) for column in columns), np.array(groups, dtype=np.int64))
+
+
+def batch_of(
+    documents: Sequence[Document], name: str, context: int = 3, one_group: bool = False, window: int = 0
+) -> tuple[Batch, list[LiteralRow]]:
+    """All of these documents as one batch for a system."""
+    symbols = symbols_for(name)
+    settings = RowSettings(context=0 if SYSTEMS[name].sentence_level else context)
+    rows = literal_rows(documents, settings, symbols)
+    corpus = corpus_of(documents)
+    return make_batch(corpus.source, corpus.target, rows_array(rows, window), symbols, one_group), rows
+
+
+def build(
+    name: str,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float64,
+    words: int = TEXT_SIZE - MASK - 1,
+    sizes: ModelSizes = SIZES,
+    **options: Any,
+) -> Transformer:
+    """A random model, with biases and norms that matter and logits that are far from each other."""
+    torch.manual_seed(seed)
+    system = SYSTEMS[name]
+    text_size = MASK + 1 + words
+    vocabulary = Vocabulary(text_size + INDEX_TOKENS, text_size, BOS, EOS, MASK)
+    model = system.build(sizes, vocabulary, system.read_options(options)).to(dtype).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter += 0.4 * torch.randn_like(parameter)
+        model.embedding.weight *= 2
+    return model
+
+
+def build_variant(variant: str, **given: Any) -> Transformer:
+    name, options = VARIANTS[variant]
+    return build(name, **given, **options)
+
+
+def slow_attention(attention: Any, queries: Tensor, keys: Tensor, sees: Sequence[Sequence[int]]) -> list[Tensor]:
+    """Vaswani et al.'s multi-head attention, token by token: queries (n, dim), keys (m, dim).
+
+    sees[i]: which keys the i-th query attends to. Each head scales by the root of its own size, and the heads are
+    joined by an output matrix (the paper's equation leaves the latter out, as it does the projections).
+    """
+    dim, heads = queries.shape[1], attention.heads
+    size = dim // heads
+    (wq, wk, wv), (bq, bk, bv) = attention.qkv.weight.split(dim), attention.qkv.bias.split(dim)
+    q, k, v = queries @ wq.T + bq, keys @ wk.T + bk, keys @ wv.T + bv
+    out = []
+    for i, seen in enumerate(sees):
+        parts = []
+        for head in range(heads):
+            own = slice(head * size, (head + 1) * size)
+            scores = torch.stack([q[i, own] @ k[j, own] / math.sqrt(size) for j in seen])
+            weights = scores.exp() / scores.exp().sum()
+            parts.append(sum(weight * v[j, own] for weight, j in zip(weights, seen, strict=True)))
+        out.append(attention.output.weight @ torch.cat(parts) + attention.output.bias)
+    return out
+
+
+def slow_gate(flat: Any, h: Tensor, a: Tensor) -> Tensor:
+    """Equations of the gate, for one token: h and a (dim,)."""
+    if flat.options.gate == "identity":
+        return h + a
+    g = 1 / (1 + torch.exp(-(flat.gate.weight @ a + flat.gate.bias)))
+    if flat.options.gate == "discrete":
+        g = torch.tensor([1.0 if value >= flat.options.gamma else 0.0 for value in g.tolist()], dtype=h.dtype)
+    return (1 - g) * h + g * a
+
+
+def slow_norm(norm: torch.nn.LayerNorm, x: Tensor) -> Tensor:
+    """Layer norm of one vector (Ba et al., 2016)."""
+    mean = x.sum() / len(x)
+    variance = ((x - mean) ** 2).sum() / len(x)
+    return (x - mean) / torch.sqrt(variance + 1e-5) * norm.weight + norm.bias
+
+
+def slow_flat_batch(flat: Any, norm: torch.nn.LayerNorm, h: Tensor, sees: Sequence[Sequence[int]]) -> Tensor:
+    """LN((1 - g) h + g a) for tokens that see something, LN(h) for the others: h (tokens, dim)."""
+    out = []
+    for n, seen in enumerate(sees):
+        x = h[n]
+        if seen:
+            (a,) = slow_attention(flat.attention, h[n : n + 1], h, [seen])
+            x = slow_gate(flat, x, a)
+        out.append(slow_norm(norm, x))
+    return torch.stack(out)

@@ -1,0 +1,329 @@
+"""Batches against a transcription that lays rows out one token at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths, rows_array
+from docflat.batches import Batch, Batches, Plan, Side, Symbols, ahead, cut, flatten_side, make_batch
+from docflat.config import RowSettings
+from docflat.rows import Rows
+
+INDEXED = Symbols(eos=2, bos=None, first_index=100, index_tokens=6)
+PLAIN = Symbols(eos=2, bos=1, first_index=100, index_tokens=6)
+
+
+def bounds_of(lengths: Sequence[int]) -> list[int]:
+    bounds = [0]
+    for length in lengths:
+        bounds.append(bounds[-1] + length)
+    return bounds
+
+
+def check_side(side: Side, rows: Sequence[LiteralRow], which: str, groups: Sequence[object]) -> None:
+    """groups: one value a row; neighbouring rows with the same value see each other."""
+    texts = [getattr(row, which) for row in rows]
+    before = [getattr(row, which + "_before") for row in rows]
+    tokens, positions, current = [], [], []
+    for text, context in zip(texts, before, strict=True):
+        for position, token in enumerate(text):
+            if position >= context:
+                current.append(len(tokens))
+            tokens.append(token)
+            positions.append(position)
+    sentences = [len(text) - context for text, context in zip(texts, before, strict=True)]
+    grouped = [sentences[0]]
+    for length, (left, right) in zip(sentences[1:], pairwise(groups), strict=True):
+        if left == right:
+            grouped[-1] += length
+        else:
+            grouped.append(length)
+    assert side.tokens.tolist() == tokens
+    assert side.positions.tolist() == positions
+    assert side.current.tolist() == current
+    for segments, lengths in (
+        (side.rows, [len(text) for text in texts]),
+        (side.sentences, sentences),
+        (side.groups, grouped),
+    ):
+        assert segments.starts.tolist() == bounds_of(lengths)
+        assert segments.longest == max(lengths)
+        assert len(segments) == len(lengths)
+
+
+def check_batch(batch: Batch, rows: Sequence[LiteralRow], groups: Sequence[object]) -> None:
+    check_side(batch.source, rows, "source", groups)
+    check_side(batch.target, rows, "target", groups)
+    assert batch.labels.tolist() == [label for row in rows for label in row.labels]
+
+
+def sentences_of(batch: Batch) -> list[int]:
+    """Which sentences a batch of numbered documents predicts, in order, told by the labels alone."""
+    labels = batch.labels.tolist()
+    firsts = [0, *(n + 1 for n, label in enumerate(labels[:-1]) if label == INDEXED.eos)]
+    return [labels[n] // 10_000 - 1 for n in firsts]
+
+
+def greedy_cut(rows: Sequence[LiteralRow], budget: int) -> list[list[LiteralRow]]:
+    batches: list[list[LiteralRow]] = []
+    source = target = budget + 1
+    for row in rows:
+        source, target = source + len(row.source), target + len(row.target)
+        if source > budget or target > budget:
+            batches.append([])
+            source, target = len(row.source), len(row.target)
+        batches[-1].append(row)
+    return batches
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("symbols", [INDEXED, PLAIN], ids=["index", "bos"])
+@pytest.mark.parametrize(("context", "window"), [(0, 0), (1, 3), (3, 0), (3, 1), (3, 4)])
+@pytest.mark.parametrize(("max_tokens", "budget"), [(12, 40), (30, 30), (512, 600)])
+def test_a_corpus_in_its_own_order(
+    seed: int, symbols: Symbols, context: int, window: int, max_tokens: int, budget: int
+) -> None:
+    documents = numbered_documents(ragged_lengths(np.random.default_rng(seed), documents=9))
+    settings = RowSettings(context=context, max_tokens=max_tokens, window=window)
+    expected = greedy_cut(literal_rows(documents, settings, symbols), budget)
+    plan = Batches(*corpus_of(documents), settings, symbols, budget).plan()
+    assert len(plan) == len(expected)
+    for number, rows in enumerate(expected):
+        groups = [(row.document, row.place // window if window else 0) for row in rows]
+        check_batch(plan[number], rows, groups)
+        assert plan.labels[number] == sum(len(row.labels) for row in rows)
+
+
+@pytest.mark.parametrize("budget", [40, 600])
+def test_without_the_document_mask_a_batch_is_one_group(budget: int) -> None:
+    documents = numbered_documents(ragged_lengths(np.random.default_rng(4), documents=9))
+    settings = RowSettings(max_tokens=30, document_mask=False)
+    expected = greedy_cut(literal_rows(documents, settings, INDEXED), budget)
+    plan = Batches(*corpus_of(documents), settings, INDEXED, budget).plan()
+    assert len(plan) == len(expected)
+    assert any(len({row.document for row in rows}) > 1 for rows in expected)
+    for number, rows in enumerate(expected):
+        check_batch(plan[number], rows, ["all"] * len(rows))
+
+
+def test_without_the_document_mask_a_window_still_holds_or_is_refused() -> None:
+    """config.py: at most `window` rows of a document see each other."""
+    corpus = corpus_of(numbered_documents([[(2, 2)] * 9]))
+    try:
+        settings = RowSettings(context=0, document_mask=False, window=3)
+    except ValueError:
+        return
+    (batch,) = (Batches(*corpus, settings, INDEXED, 600).plan()[0],)
+    assert batch.target.groups.lengths.max() <= 3 * 3  # three rows of a start symbol and two words
+
+
+def check_epoch(plan: Plan, rows: Sequence[LiteralRow], budget: int, mask: bool = True) -> None:
+    """An epoch of training on rows without chance in them: all rows once, in document order, budget filled."""
+    by_sentence = {row.sentence: row for row in rows}
+    following = {a.sentence: b.sentence for a, b in pairwise(rows) if a.document == b.document}
+    last = set(by_sentence) - set(following)
+    first = set(by_sentence) - set(following.values())
+    stream: dict[int, list[LiteralRow]] = {}
+    for number in range(len(plan)):
+        batch = plan[number]
+        found = [by_sentence[sentence] for sentence in sentences_of(batch)]
+        check_batch(batch, found, [row.document if mask else 0 for row in found])
+        assert len(batch.source.tokens) <= budget
+        assert len(batch.target.tokens) <= budget
+        assert plan.labels[number] == len(batch.labels)
+        for a, b in pairwise(found):
+            assert following.get(a.sentence) == b.sentence or (a.sentence in last and b.sentence in first)
+        stream[int(plan.order[number])] = found
+    epoch = [row.sentence for which in sorted(stream) for row in stream[which]]
+    assert sorted(epoch) == sorted(by_sentence)
+    assert len(set(epoch)) == len(epoch)
+    # Filled: no batch had room for the row after it. The first is short on purpose, to move the boundaries.
+    for which in range(1, len(stream) - 1):
+        more = [*stream[which], stream[which + 1][0]]
+        assert max(sum(len(row.source) for row in more), sum(len(row.target) for row in more)) > budget
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("mask", [True, False])
+@pytest.mark.parametrize(("context", "max_tokens", "budget"), [(0, 512, 512), (3, 20, 60), (3, 60, 200)])
+def test_an_epoch_of_training(seed: int, mask: bool, context: int, max_tokens: int, budget: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = ragged_lengths(rng, documents=40)
+    lengths += [[(5000, 3)], [(4, 4), (2, 5000), (3, 3)], [(0, 0)], [(1, 1)] * 50]
+    documents = numbered_documents(lengths)
+    settings = RowSettings(context=context, max_tokens=max_tokens, index_shift=0, document_mask=mask)
+    batches = Batches(*corpus_of(documents), settings, INDEXED, budget)
+    plan = batches.plan(np.random.default_rng([seed, 0]))
+    check_epoch(plan, literal_rows(documents, settings, INDEXED), budget, mask)
+
+
+def contents(plan: Plan) -> list[list[int]]:
+    return [sentences_of(plan[number]) for number in range(len(plan))]
+
+
+@pytest.mark.parametrize("lengths", [[[(4, 5)] * 7] * 60, [[(4, 5)] * 420]], ids=["documents", "one document"])
+def test_seeds_and_epochs(lengths: list[list[tuple[int, int]]]) -> None:
+    batches = Batches(*corpus_of(numbered_documents(lengths)), RowSettings(context=1, max_tokens=40), INDEXED, 240)
+    same = [batches.plan(np.random.default_rng([7, 0])) for _ in range(2)]
+    assert contents(same[0]) == contents(same[1])
+    for number in range(len(same[0])):
+        assert same[0][number].target.tokens.tolist() == same[1][number].target.tokens.tolist()
+        assert same[0][number].source.tokens.tolist() == same[1][number].source.tokens.tolist()
+    starts = []
+    for epoch in range(4):
+        batch_starts = [rows[0] for rows in contents(batches.plan(np.random.default_rng([7, epoch])))]
+        assert len(batch_starts) > 15
+        assert batch_starts != sorted(batch_starts), "the order of batches is shuffled"
+        starts.append(frozenset(batch_starts))
+    assert len(set(starts)) >= 3, "batches start elsewhere in the next epoch"
+
+
+def test_irrelevant_global_context_mixes_documents() -> None:
+    documents = numbered_documents([[(3, 3)] * 10] * 60)
+    corpus = corpus_of(documents)
+    settings = RowSettings(context=2, global_context="irrelevant", document_mask=False, index_shift=0)
+    rows = {row.sentence: row for row in literal_rows(documents, settings, INDEXED)}
+    plan = Batches(*corpus, settings, INDEXED, 512).plan(np.random.default_rng(0))
+    seen, pairs, same = [], 0, 0
+    for number in range(len(plan)):
+        found = [rows[sentence] for sentence in sentences_of(plan[number])]
+        check_batch(plan[number], found, ["all"] * len(found))  # the local context is still the right one
+        seen += [row.sentence for row in found]
+        for n, row in enumerate(found):
+            pairs += n
+            same += sum(other.document == row.document for other in found[:n])
+    assert sorted(seen) == sorted(rows)
+    # Two rows of a batch are of the same document about as often as chance has it (1 in 60).
+    assert pairs > 1000
+    assert same / pairs < 2 / 60
+
+
+def test_irrelevant_global_context_cannot_be_had_with_the_mask() -> None:
+    with pytest.raises(ValueError, match="document_mask"):
+        RowSettings(global_context="irrelevant")
+
+
+@pytest.mark.parametrize("mask", [True, False])
+def test_context_free_rows_are_groups_of_their_own(mask: bool) -> None:
+    documents = numbered_documents([[(2, 3)] * 5] * 40)
+    settings = RowSettings(context_free=0.5, index_shift=0, document_mask=mask)
+    plan = Batches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(0))
+    alone: set[int] = set()
+    together: set[int] = set()
+    for number in range(len(plan)):
+        batch = plan[number]
+        sentences = sentences_of(batch)
+        groups = np.searchsorted(
+            batch.target.groups.starts.numpy(), batch.target.sentences.starts[:-1].numpy(), side="right"
+        )
+        for n, sentence in enumerate(sentences):
+            has_context = int(batch.target.rows.lengths[n]) > int(batch.target.sentences.lengths[n])
+            (together if has_context else alone).add(sentence)
+        # A row at place 1 or later without local context is context-free.
+        free = [n for n, sentence in enumerate(sentences) if sentence % 5 and sentence in alone]
+        for n in free:
+            assert (groups == groups[n]).sum() == 1
+    documents_alone = {sentence // 5 for sentence in alone if sentence % 5}
+    assert 8 <= len(documents_alone) <= 32
+    assert not documents_alone & {sentence // 5 for sentence in together}
+
+
+def test_index_tokens_stop_at_the_last_one_and_shift_on_both_sides() -> None:
+    documents = numbered_documents([[(1, 1)] * 9])
+    settings = RowSettings(context=1, index_shift=0)
+    batch = Batches(*corpus_of(documents), settings, INDEXED, 512).plan()[0]
+    for side in (batch.source, batch.target):
+        starts = [token for token in side.tokens.tolist() if 100 <= token < 1000]
+        assert starts == [100, 100, 101, 101, 102, 102, 103, 103, 104, 104, 105, 105, 105, 105, 105, 105, 105]
+
+    settings = RowSettings(context=1, index_shift=1)
+    found = set()
+    for seed in range(30):
+        batch = Batches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(seed))[0]
+        source, target = (
+            [token for token in side.tokens.tolist() if 100 <= token < 1000] for side in (batch.source, batch.target)
+        )
+        assert source == target
+        found.add(source[0])
+        assert source[::2] == [min(source[0] + n, 105) for n in range(9)]
+    assert found == set(range(100, 106))
+
+
+def test_decoding_starts_from_rows_without_the_words_of_the_current_sentence() -> None:
+    documents = numbered_documents(ragged_lengths(np.random.default_rng(6), documents=5))
+    rows = literal_rows(documents, RowSettings(), INDEXED)
+    target = corpus_of(documents).target
+    side = flatten_side(target, rows_array(rows), INDEXED, close=False, prefix_only=True)
+    prefixes = [row.target[: row.target_before + 1] for row in rows]
+    assert side.tokens.tolist() == [token for prefix in prefixes for token in prefix]
+    assert side.positions.tolist() == [n for prefix in prefixes for n in range(len(prefix))]
+    assert side.rows.starts.tolist() == bounds_of([len(prefix) for prefix in prefixes])
+    assert side.current.tolist() == [end - 1 for end in bounds_of([len(prefix) for prefix in prefixes])[1:]]
+    assert side.sentences.starts.tolist() == list(range(len(rows) + 1))
+
+
+def test_a_target_of_nothing_but_empty_sentences_can_be_laid_out() -> None:
+    """What decoding sees before anything is translated."""
+    target = corpus_of([[([5], []), ([6], []), ([7], [])]]).target
+    rows = Rows(np.arange(3), np.array([0, 1, 2]), np.arange(3), np.arange(3), np.zeros(3, dtype=np.int64))
+    side = flatten_side(target, rows, INDEXED, close=False)
+    assert side.tokens.tolist() == [100, 100, 101, 100, 101, 102]
+
+
+def test_a_sentence_that_ends_the_corpus_and_a_sentence_of_5000_tokens() -> None:
+    documents = numbered_documents([[(5000, 4900), (1, 1)]])
+    settings = RowSettings(max_tokens=6000)
+    rows = literal_rows(documents, settings, INDEXED)
+    corpus = corpus_of(documents)
+    batch = make_batch(corpus.source, corpus.target, rows_array(rows), INDEXED)
+    check_batch(batch, rows, [0, 0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cut_with_a_short_first_batch(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(1, 30, 200), rng.integers(1, 30, 200)
+    bounds = cut((source, target), budget=100, first=35).tolist()
+    start, expected = 0, [0]
+    while start < 200:
+        budget, end = (35 if start == 0 else 100), start
+        while end < 200 and max(source[start : end + 1].sum(), target[start : end + 1].sum()) <= budget:
+            end += 1
+        start = end
+        expected.append(end)
+    assert bounds == expected
+
+
+def test_ahead_keeps_the_order_and_hands_errors_on() -> None:
+    assert list(ahead(((lambda n=n: n) for n in range(50)), depth=3)) == list(range(50))
+
+    def fail() -> int:
+        raise KeyError("mine")
+
+    items = ahead([lambda: 1, fail])
+    assert next(items) == 1
+    with pytest.raises(KeyError, match="mine"):
+        next(items)
+
+
+def test_ahead_stops_when_it_is_closed() -> None:
+    made = []
+
+    def endless():
+        n = 0
+        while True:
+            n += 1
+            yield lambda n=n: made.append(n)
+
+    items = ahead(endless(), depth=2)
+    next(items)
+    items.close()
+    time.sleep(0.3)
+    count = len(made)
+    time.sleep(0.3)
+    assert len(made) == count <= 5

@@ -1,0 +1,353 @@
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from docflat import __version__, cli
+from docflat.errors import InputError
+
+Capture = pytest.CaptureFixture[str]
+
+
+def docflat(*arguments: str | Path) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([str(argument) for argument in arguments])
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def fails(capsys: Capture, *arguments: str | Path) -> str:
+    """The one line on stderr of a command that ends with status 2."""
+    assert docflat(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("docflat: error: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("docflat: error: ").rstrip("\n")
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch):
+    """Puts modules in the place of those that need a model or hours."""
+
+    def replace(name: str, **contents: Any) -> None:
+        module = types.ModuleType(f"docflat.{name}")
+        vars(module).update(contents)
+        monkeypatch.setitem(sys.modules, f"docflat.{name}", module)
+
+    return replace
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_lists_the_verbs_with_a_line_each(capsys: Capture, arguments: list[str]):
+    assert docflat(*arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for verb in cli.VERBS:
+        assert f"  {verb.name:<11}{verb.summary}" in lines
+
+
+@pytest.mark.parametrize("verb", cli.VERBS, ids=lambda verb: verb.name)
+def test_help_of_a_verb_ends_with_an_example_that_parses(capsys: Capture, verb: cli.Verb):
+    assert docflat(verb.name, "--help") == 0
+    assert capsys.readouterr().out.endswith(f"example:\n  {verb.example}\n")
+    program, name, *arguments = verb.example.split()
+    assert (program, name) == ("docflat", verb.name)
+    cli._verb_parser(verb).parse_intermixed_args(arguments)
+
+
+def test_help_imports_nothing_slow():
+    code = "import sys\nfrom docflat.cli import VERBS, run\n"
+    code += "for verb in ((), *((verb.name,) for verb in VERBS)):\n    try: run([*verb, '--help'])\n"
+    code += "    except SystemExit: pass\n"
+    code += "sys.exit(str({'torch', 'numpy', 'rich', 'tokenizers'} & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.stderr == "set()\n"
+    assert found.stdout.count("example:") == len(cli.VERBS)
+
+
+def test_version(capsys: Capture):
+    assert docflat("--version") == 0
+    assert capsys.readouterr().out == f"docflat {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["trian"], "unknown verb 'trian'; did you mean 'train'?"),
+        (["zzz"], "unknown verb 'zzz'; there are prepare, train, translate, probe, systems"),
+        (["--zzz"], "unrecognized arguments: --zzz (docflat --help says more)"),
+        (["systems", "--jso"], "unrecognized arguments: --jso (docflat systems --help says more)"),
+        (["train"], "the following arguments are required: RECIPE (docflat train --help says more)"),
+        (
+            ["translate", "--model", "m", "--beam", "0"],
+            "argument --beam: expected a whole number of at least 1, found '0' (docflat translate --help says more)",
+        ),
+        (
+            ["prepare", "--source", "a", "b", "--target", "c", "--out", "d"],
+            "--target and --source must name as many files: 1 and 2 are given",
+        ),
+        (
+            ["prepare", "--source", "a", "--target", "c", "--valid-docids", "v", "--out", "d"],
+            "--valid-docids and --valid-source must name as many files: 1 and 0 are given",
+        ),
+        (["train", "none.yaml"], "none.yaml: cannot be read: No such file or directory"),
+    ],
+)
+def test_wrong_arguments(capsys: Capture, arguments: list[str], expected: str):
+    assert fails(capsys, *arguments) == expected
+
+
+def test_an_error_of_several_lines_is_printed_as_one(capsys: Capture, library):
+    def load_recipe(path: Path, overrides: list[str]) -> None:
+        raise InputError("first\nsecond", path)
+
+    library("recipe", load_recipe=load_recipe)
+    library("training", train=None)
+    assert fails(capsys, "train", "r.yaml") == "r.yaml: first second"
+
+
+def test_interruption_is_quiet_and_a_bug_is_not(capsys: Capture, library):
+    def interrupted(**settings: Any) -> None:
+        raise KeyboardInterrupt
+
+    def broken(**settings: Any) -> None:
+        raise ZeroDivisionError
+
+    library("probe", run=interrupted)
+    assert docflat("probe") == 130
+    assert capsys.readouterr() == ("", "")
+    library("probe", run=broken)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["probe"])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["systems"]])
+def test_a_reader_who_has_gone_is_no_error(arguments: list[str]):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "docflat", *arguments]
+    # Unbuffered, argparse itself swallows the error; the usual case is that Python notices at the end.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_systems_as_text_and_json(capsys: Capture):
+    from docflat.systems import SYSTEMS
+
+    assert docflat("systems") == 0
+    text = capsys.readouterr().out
+    assert docflat("systems", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(SYSTEMS)
+    for row in rows:
+        assert any(row["name"] in line and row["summary"] in line for line in text.splitlines())
+
+
+def test_train_hands_on_overrides_on_both_sides_of_an_option(capsys: Capture, library):
+    given = []
+
+    def load_recipe(path: Path, overrides: list[str]) -> str:
+        given.append((path, overrides))
+        return "the recipe"
+
+    def train(recipe: str) -> list[dict[str, object]]:
+        return [{"stage": 1, "loss": 2.5, "recipe": recipe}]
+
+    library("recipe", load_recipe=load_recipe)
+    library("training", train=train)
+    assert docflat("train", "r.yaml", "a=1", "--json", "stages.1.b=2") == 0
+    assert given == [(Path("r.yaml"), ["a=1", "stages.1.b=2"])]
+    assert json.loads(capsys.readouterr().out) == [{"stage": 1, "loss": 2.5, "recipe": "the recipe"}]
+
+
+def test_train_prints_once_however_many_processes(capsys: Capture, library, monkeypatch: pytest.MonkeyPatch):
+    library("recipe", load_recipe=lambda path, overrides: None)
+    library("training", train=lambda recipe: [{"stage": 1}])
+    monkeypatch.setenv("RANK", "1")
+    assert docflat("train", "r.yaml") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_probe_as_json(capsys: Capture, library):
+    library("probe", run=lambda **settings: [settings])
+    assert docflat("probe", "--systems", "doc2doc, docflat-c", "--steps", "9", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row == {
+        "out": None,
+        "systems": ["doc2doc", "docflat-c"],
+        "steps": 9,
+        "demo": False,
+        "seed": 1,
+    }
+
+
+def test_prepare_writes_a_folder_and_a_summary(capsys: Capture, tmp_path: Path):
+    for name in ("a.en", "a.de", "b.en", "b.de"):
+        (tmp_path / name).write_text("one two\nthree\n\nfour five six\n")
+    (tmp_path / "v.tsv").write_text("one\tzwei\nthree\tvier\n")
+    files = ["--source", tmp_path / "a.en", tmp_path / "b.en", "--target", tmp_path / "a.de"]
+    files += ["--target", tmp_path / "b.de", "--valid-source", tmp_path / "v.tsv"]
+    arguments = [*files, "--out", tmp_path / "out", "--vocabulary", "300", "--index-tokens", "8", "--json"]
+    assert docflat("prepare", *arguments) == 0
+    train, valid = json.loads(capsys.readouterr().out)
+    assert (train["part"], train["documents"], train["sentences"]) == ("train", 4, 6)
+    assert (valid["part"], valid["documents"], valid["sentences"]) == ("valid", 1, 2)
+    assert train["source_tokens"] == train["target_tokens"] > 0
+    assert (tmp_path / "out" / "tokenizer.json").exists()
+
+
+class Shouter:
+    """A translator that shouts, three documents at a time."""
+
+    settings: ClassVar[dict[str, Any]] = {}
+    loaded: ClassVar[tuple[Any, ...]] = ()
+
+    @classmethod
+    def load(cls, folder: Path, device: str, first_pass: Path | None) -> Shouter:
+        cls.loaded = (folder, device, first_pass)
+        return cls()
+
+    def translate_documents(self, documents: Iterable[list[str]], done: Any, **settings: Any) -> Iterator[list[str]]:
+        type(self).settings = settings
+        todo = iter(documents)
+        while batch := list(islice(todo, 3)):
+            for document in batch:
+                done(len(document))
+                yield [sentence.upper() for sentence in document]
+
+
+@pytest.fixture
+def shouter(library) -> type[Shouter]:
+    library("translator", Translator=Shouter)
+    return Shouter
+
+
+def translated(tmp_path: Path, name: str, data: bytes, *options: str | Path) -> bytes:
+    (tmp_path / name).write_bytes(data)
+    assert docflat("translate", tmp_path / name, "-o", tmp_path / "out", "--model", "m", *options) == 0
+    assert sorted(file.name for file in tmp_path.iterdir() if file.name.startswith("out")) == ["out"]
+    return (tmp_path / "out").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("x.en", b"a\nb\n\nc\n", b"A\nB\n\nC\n"),
+        ("x.en", b"\n \na\r\nb\r\n\r\n\r\nc", b"\n\nA\nB\n\n\nC\n"),
+        ("x.en", b"a\n\n\n", b"A\n\n\n"),
+        ("x.en", b"a\n\n" * 10, b"A\n\n" * 10),
+        ("x.en", b"\xef\xbb\xbf<d>\na\n\nb\n<d>\nc\n<d>\n", b"<d>\nA\n\nB\n<d>\nC\n<d>\n"),
+        ("x.en", "a\u2028b\x85\n\nc\x0bd\n".encode(), "A\u2028B\x85\n\nC\x0bD\n".encode()),
+        ("x.en.xz", lzma.compress(b"a\n\nb\n"), b"A\n\nB\n"),
+        ("x.tsv", b"a\tx\nb\ty\n\t\nc\tz\n", b"A\nB\n\nC\n"),
+        (
+            "x.jsonl",
+            b'{"source": "a", "docid": 1}\n{"source": "b", "docid": 2, "more": "\xc3\xa4"}\n',
+            b'{"source": "a", "docid": 1, "target": "A"}\n'
+            b'{"source": "b", "docid": 2, "more": "\xc3\xa4", "target": "B"}\n',
+        ),
+        (
+            "x.jsonl",
+            b'{"source": ["a", "b"]}\n{"source": ["c"]}\n',
+            b'{"source": ["a", "b"], "target": ["A", "B"]}\n{"source": ["c"], "target": ["C"]}\n',
+        ),
+    ],
+)
+def test_translate_gives_a_line_for_each_line(
+    tmp_path: Path, shouter: type[Shouter], name: str, data: bytes, expected: bytes
+):
+    assert translated(tmp_path, name, data) == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "marks"), [("--docids", b"x\nx\ny\n"), ("--starts", b"1\n3\n"), ("--boundaries", b"")]
+)
+def test_translate_with_boundaries_elsewhere(tmp_path: Path, shouter: type[Shouter], option: str, marks: bytes):
+    (tmp_path / "marks").write_bytes(marks)
+    value = tmp_path / "marks" if marks else "none"
+    assert translated(tmp_path, "x.en", b"a\n\nc\n", option, value) == b"A\n\nC\n"
+
+
+def test_translate_hands_on_its_options(tmp_path: Path, shouter: type[Shouter]):
+    translated(tmp_path, "x.en", b"a\n", "--device", "cpu", "--first-pass", "f", "--beam", "2")
+    assert shouter.loaded == (Path("m"), "cpu", Path("f"))
+    assert shouter.settings["beam"] == 2
+
+
+def test_translate_has_the_defaults_of_the_library(tmp_path: Path, shouter: type[Shouter]):
+    from docflat.decoding import DecodingSettings
+
+    translated(tmp_path, "x.en", b"a\n")
+    assert shouter.loaded == (Path("m"), "auto", None)
+    assert shouter.settings.pop("mode") == "auto"
+    assert DecodingSettings(**shouter.settings) == DecodingSettings()
+    assert shouter.settings.keys() == vars(DecodingSettings()).keys() - {"mode"}
+
+
+def test_translate_from_stdin_to_stdout(
+    capfdbinary: pytest.CaptureFixture[bytes], shouter: type[Shouter], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "in").write_bytes("ä\n\nß\n".encode())
+    with open(tmp_path / "in") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert docflat("translate", "--model", "m") == 0
+    assert capfdbinary.readouterr() == ("Ä\n\nSS\n".encode(), b"")
+
+
+def test_translate_in_place_and_to_a_device(tmp_path: Path, shouter: type[Shouter]):
+    file = tmp_path / "x"
+    file.write_text("a\n")
+    assert docflat("translate", file, "-o", file, "--model", "m") == 0
+    assert file.read_text() == "A\n"
+    link = tmp_path / "null"
+    link.symlink_to(os.devnull)
+    assert docflat("translate", file, "-o", link, "--model", "m") == 0
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"), [(b"a\n\xff\n", "x:2: not UTF-8"), (b"", "x: no sentences"), (None, "x: cannot be read")]
+)
+def test_translate_bad_input_writes_nothing(
+    capsys: Capture, tmp_path: Path, shouter: type[Shouter], data: bytes | None, expected: str
+):
+    if data is not None:
+        (tmp_path / "x").write_bytes(data)
+    (tmp_path / "out").write_text("before")
+    error = fails(capsys, "translate", tmp_path / "x", "-o", tmp_path / "out", "--model", "m")
+    assert error.startswith(f"{tmp_path}/{expected}")
+    assert (tmp_path / "out").read_text() == "before"
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_translate_to_nowhere(capsys: Capture, tmp_path: Path, shouter: type[Shouter]):
+    (tmp_path / "x").write_text("a\n")
+    error = fails(capsys, "translate", tmp_path / "x", "-o", tmp_path / "no" / "out", "--model", "m")
+    assert error == f"{tmp_path}/no/out: cannot be written: No such file or directory"
+
+
+@pytest.mark.parametrize("wrong", [[], ["A", "B"], ["A\nB"]])
+def test_translate_notices_a_translator_that_loses_count(
+    tmp_path: Path, shouter: type[Shouter], monkeypatch: pytest.MonkeyPatch, wrong: list[str]
+):
+    def lose(self: Shouter, documents: Iterable[list[str]], **settings: Any) -> Iterator[list[str]]:
+        for _ in documents:
+            yield wrong
+
+    monkeypatch.setattr(Shouter, "translate_documents", lose)
+    (tmp_path / "x").write_text("a\n")
+    with pytest.raises(AssertionError, match="1 sentences in"):
+        cli.main(["translate", str(tmp_path / "x"), "-o", str(tmp_path / "out"), "--model", "m"])
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,649 @@
+"""Decoding against full recomputation, exhaustive search, and plain loops over sentences.
+
+The slow versions never cache: they ask the model for the logits of a whole batch (as in training, which the tests
+in oracle/ hold to the paper) and, where rows grow together, write out what sees what.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from conftest import (
+    BOS,
+    EOS,
+    FLAT_VARIANTS,
+    INDEX_TOKENS,
+    MASK,
+    PAD,
+    SIZES,
+    TARGET_FLAT_VARIANTS,
+    TEXT_SIZE,
+    VARIANTS,
+    Ids,
+    Sentences,
+    batch_of,
+    build,
+    build_variant,
+    corpus_of,
+    random_documents,
+    rows_array,
+    slow_attention,
+    slow_flat_batch,
+    slow_gate,
+    slow_norm,
+    symbols_for,
+)
+from docflat import decoding
+from docflat.batches import Batch, Segments, Side, Symbols, flatten_side, make_batch
+from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
+from docflat.config import RowSettings
+from docflat.decoding import Decoder, DecodingSettings, beam_search
+from docflat.rows import Rows
+from docflat.subwords import Subwords
+from docflat.systems import SYSTEMS
+from docflat.systems.docflat import DocFlat
+from docflat.transformer import GlobalContext, Transformer
+from docflat.translator import Translator, split_long
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+NEVER = (PAD, BOS, MASK)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random models rarely stop by themselves; a low limit keeps the slow loops short."""
+    monkeypatch.setattr(decoding, "max_length", limit_of)
+
+
+def limit_of(source_tokens: int) -> int:
+    return source_tokens + 3
+
+
+# --- Caches against full recomputation ----------------------------------------------------------------------------
+
+
+class Recomputed:
+    """A batch in which the current sentence of any one row can be replaced, everything computed anew."""
+
+    def __init__(self, variant: str, seed: int = 0, sizes: Sequence[int] = (3, 1, 3)) -> None:
+        self.name, _ = VARIANTS[variant]
+        self.model = build_variant(variant)
+        self.documents = random_documents(np.random.default_rng(seed), sizes)
+        self.batch, literal = batch_of(self.documents, self.name, context=2)
+        self.rows = rows_array(literal)
+        self.symbols = symbols_for(self.name)
+        self.sentences = [y for document in self.documents for _, y in document]
+        self.memory = self.model.encode(self.batch.source)
+        self.prefix = flatten_side(
+            corpus_of(self.documents).target, self.rows, self.symbols, close=False, prefix_only=True
+        )
+
+    def replaced(self, current: dict[int, Ids]) -> Side:
+        """The target with other current sentences in these rows; as local context they stay what they were."""
+        sentences = Sentences([*self.sentences, *current.values()])
+        numbers = self.rows.sentence.copy()
+        numbers[list(current)] = len(self.sentences) + np.arange(len(current))
+        return flatten_side(sentences, replace(self.rows, sentence=numbers), self.symbols, close=False)
+
+    def logits(self, side: Side, row: int) -> Tensor:
+        """After each token of the row's current sentence: (tokens, text_size)."""
+        states = self.model.decode(side, self.memory, self.batch.source.rows)
+        start, end = side.sentences.starts[row : row + 2].tolist()
+        return self.model.embedding.logits(states[side.current[start:end]])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("given", [True, False], ids=["global context", "none"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_cached_decoding_is_full_recomputation(variant: str, given: bool) -> None:
+    """A beam of hypotheses for every row, reordered and thinned out on the way; the other rows are as in training."""
+    if not given and variant in TARGET_FLAT_VARIANTS:
+        pytest.skip("then rows grow together, see below")
+    slow = Recomputed(variant)
+    model, beam = slow.model, 3
+    rng = np.random.default_rng(1)
+    live = list(range(len(slow.rows)))
+    context = GlobalContext(slow.batch.target, torch.arange(len(live))) if given else None
+    state, logits = model.start_decoding(slow.memory, slow.batch.source.rows, slow.prefix, beam, context)
+    for row in live:
+        torch.testing.assert_close(logits[row], slow.logits(slow.batch.target, row)[0], **CLOSE)
+
+    hypotheses: dict[int, list[Ids]] = {row: [[] for _ in range(beam)] for row in live}
+    for step in range(6):
+        words = rng.integers(MASK + 1, TEXT_SIZE, (len(live), beam))
+        logits = model.decode_one_token(state, torch.from_numpy(words))
+        for n, row in enumerate(live):
+            for k in range(beam):
+                hypotheses[row][k] = [*hypotheses[row][k], int(words[n, k])]
+                expected = slow.logits(slow.replaced({row: hypotheses[row][k]}), row)[-1]
+                torch.testing.assert_close(logits[n, k], expected, **CLOSE)
+        parents = rng.integers(0, beam, (len(live), beam))
+        state.reorder(torch.from_numpy(parents))
+        for n, row in enumerate(live):
+            hypotheses[row] = [hypotheses[row][parent] for parent in parents[n]]
+        if step in (1, 3):
+            kept = [n for n in range(len(live)) if n % 3 != step % 2]
+            state.keep(torch.tensor(kept))
+            live = [live[n] for n in kept]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", TARGET_FLAT_VARIANTS)
+def test_rows_that_grow_together_see_each_other_as_they_were(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partial global context: at step s a row sees the rows before it in its document as they are at step s."""
+    slow = Recomputed(variant)
+    model, rows = slow.model, len(slow.rows)
+    assert isinstance(model, DocFlat)
+    words = np.random.default_rng(2).integers(MASK + 1, TEXT_SIZE, (5, rows))
+    state, logits = model.start_decoding(slow.memory, slow.batch.source.rows, slow.prefix, 1)
+    steps = [logits]
+    for row_words in words:
+        steps.append(model.decode_one_token(state, torch.from_numpy(row_words)[:, None])[:, 0])
+
+    side = slow.replaced({row: words[:, row].tolist() for row in range(rows)})
+    scope = model.target_flat.options.scope
+    lengths, prefix_lengths = side.rows.lengths.tolist(), slow.prefix.rows.lengths.tolist()
+    tokens = [(row, t) for row in range(rows) for t in range(lengths[row])]
+
+    def step_of(row: int, t: int) -> int:
+        """When a token came: 0 for everything that was forced."""
+        return max(0, t - prefix_lengths[row] + 1)
+
+    def flat(row: int, t: int) -> bool:
+        return scope == "all" or t >= prefix_lengths[row] - 1
+
+    sees: list[list[int]] = []
+    for i, t in tokens:
+        sees.append([])
+        for m, (j, u) in enumerate(tokens):
+            together = slow.rows.group[i] == slow.rows.group[j]
+            before = (j < i and step_of(j, u) <= step_of(i, t)) or (j == i and u <= t)
+            if flat(i, t) and flat(j, u) and together and before:
+                sees[-1].append(m)
+    monkeypatch.setattr(
+        model, "mix_target", lambda x, side: slow_flat_batch(model.target_flat, model.target_norm, x, sees)
+    )
+    for row in range(rows):
+        expected = slow.logits(side, row)
+        for step, step_logits in enumerate(steps):
+            torch.testing.assert_close(step_logits[row], expected[step], **CLOSE)
+
+
+# --- Search -------------------------------------------------------------------------------------------------------
+
+
+def allowed(step: int, limit: int, text_size: int) -> list[int]:
+    """No empty translation, the end where the limit is, and never a symbol that is not text."""
+    if step >= limit:
+        return [EOS]
+    return [word for word in range(text_size) if word not in NEVER and (word != EOS or step > 0)]
+
+
+class SlowBeam:
+    """The beam of one row, hypotheses as (log-probability, tokens, whatever belongs to them)."""
+
+    def __init__(self, limit: int, beam: int, penalty: float, text_size: int = TEXT_SIZE) -> None:
+        self.limit, self.beam, self.penalty, self.text_size = limit, beam, penalty, text_size
+        self.live: list[tuple[float, Ids, Any]] = [(0.0, [], None)]
+        self.finished: list[tuple[float, Ids]] = []  # by score
+
+    def step(self, logits: Sequence[Tensor]) -> None:
+        """logits: one vector for each live hypothesis."""
+        candidates = []
+        for (score, tokens, extra), row in zip(self.live, logits, strict=True):
+            log_probabilities = row.log_softmax(0).tolist()
+            for word in allowed(len(tokens), self.limit, self.text_size):
+                candidates.append((score + log_probabilities[word], [*tokens, word], extra))
+        candidates.sort(key=lambda candidate: -candidate[0])
+        for score, tokens, _ in candidates[: self.beam]:
+            if tokens[-1] == EOS:
+                self.finished.append((score / len(tokens) ** self.penalty, tokens[:-1]))
+        going = [candidate for candidate in candidates[: 2 * self.beam] if candidate[1][-1] != EOS]
+        self.live = going[: self.beam]
+
+    @property
+    def best(self) -> tuple[float, Ids]:
+        return max(self.finished, key=lambda hypothesis: hypothesis[0])
+
+    @property
+    def done(self) -> bool:
+        if not self.live or len(self.finished) >= self.beam:
+            return True
+        reachable = self.live[0][0] / (self.limit + 1) ** self.penalty
+        return bool(self.finished) and self.best[0] >= reachable
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("name", ["sent2sent", "docflat-c"])
+def test_a_large_beam_is_exhaustive_search(name: str, penalty: float) -> None:
+    words, limits = 3, [4, 1, 3]
+    symbols = Symbols(EOS, BOS if name == "sent2sent" else None, MASK + 1 + words, INDEX_TOKENS)
+    lone = Rows(*(np.arange(3), np.zeros(3, int), np.arange(3), np.arange(3), np.arange(3)))  # rows that see no other
+    winners = set()
+    for seed in range(4):
+        model = build(name, seed=seed, words=words)
+        rng = np.random.default_rng(seed)
+        source = [rng.integers(MASK + 1, MASK + 1 + words, n).tolist() for n in (3, 2, 5)]
+        side = flatten_side(Sentences(source), lone, symbols, close=True)
+        prefix = flatten_side(Sentences([[]] * 3), lone, symbols, close=False)
+        found = beam_search(model, model.encode(side), side.rows, prefix, limits, 128, penalty)
+        for row, limit in enumerate(limits):
+            everything = [list(text) for n in range(1, limit + 1) for text in product(range(4, 4 + words), repeat=n)]
+            count = len(everything)
+            numbers = np.arange(count)
+            batch = make_batch(
+                Sentences([source[row]] * count),
+                Sentences(everything),
+                Rows(numbers, 0 * numbers, numbers, np.full(count, row), numbers),
+                symbols,
+            )
+            log_probabilities = model.logits(batch).log_softmax(-1).gather(1, batch.labels[:, None])[:, 0]
+            totals = [float(part.sum()) for part in log_probabilities.split([len(text) + 1 for text in everything])]
+            scores = [total / (len(text) + 1) ** penalty for total, text in zip(totals, everything, strict=True)]
+            best = int(np.argmax(scores))
+            assert found[row].best == everything[best]
+            assert found[row].best_score == pytest.approx(scores[best], rel=1e-5)
+            winners.add(len(everything[best]))
+    assert len(winners) > 1, "not always the shortest or the longest"
+
+
+def slow_translation(
+    model: Transformer,
+    symbols: Symbols,
+    source: Sequence[Ids],
+    target: Sequence[Ids],
+    place: int,
+    window: int,
+    context: int,
+    beam: int,
+    penalty: float,
+) -> Ids:
+    """One sentence of a document, given the target text of the others: a full training batch for every hypothesis."""
+    seen = np.array([k for k in range(len(source)) if source[k] and k // window == place // window])
+    rows = Rows(seen, np.minimum(context, seen), seen, seen, np.zeros_like(seen))
+    row = seen.tolist().index(place)
+    search = SlowBeam(limit_of(len(source[place])), beam, penalty)
+
+    def next_logits(tokens: Ids) -> Tensor:
+        texts = [*target[:place], tokens, *target[place + 1 :]]
+        batch = make_batch(Sentences(source), Sentences(texts), rows, symbols)
+        return model.logits(batch)[int(batch.target.sentences.starts[row + 1]) - 1]
+
+    while not search.done:
+        search.step([next_logits(tokens) for _, tokens, _ in search.live])
+    return search.best[1]
+
+
+def slow_sentences(document: Sequence[Ids], translate: Callable[[int, list[Ids]], Ids]) -> list[Ids]:
+    """Sentence by sentence; an empty one stays empty."""
+    target: list[Ids] = [[] for _ in document]
+    for place, ids in enumerate(document):
+        if ids:
+            target[place] = translate(place, target)
+    return target
+
+
+def source_documents(seed: int = 0) -> list[list[Ids]]:
+    """Documents to translate: of several sentences, of one, of none, with empty sentences, all of them empty."""
+    rng = np.random.default_rng(seed)
+    documents = [[x for x, _ in document] for document in random_documents(rng, [5, 1, 3], longest=4)]
+    documents[0][2] = []
+    return [*documents, [], [[], []]]
+
+
+def decoder_for(name: str, model: Transformer, context: int = 2, max_tokens: int = 512, **settings: Any) -> Decoder:
+    context = 0 if SYSTEMS[name].sentence_level else context
+    return Decoder(model, symbols_for(name), context, max_tokens, DecodingSettings(**settings))
+
+
+def quiet(sentences: int) -> None:
+    pass
+
+
+def modes(decoder: Decoder, documents: list[list[Ids]]) -> dict[str, list[list[Ids]]]:
+    """Translations in every mode there is."""
+    first = decoder.sentence_by_sentence(documents, quiet)
+    results = {"sentence": first, "sequential": decoder.sequential(documents, quiet)}
+    for kind in ("first-pass", "partial"):
+        decoder.settings = replace(decoder.settings, global_context=kind)
+        results[f"two-pass, {kind}"] = decoder.second_pass(documents, first, quiet)
+    return results
+
+
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("beam", [1, 2])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_modes_are_plain_loops_over_sentences(variant: str, beam: int) -> None:
+    """Each mode but the partial one is a loop; what differs is which text the other sentences have."""
+    name, _ = VARIANTS[variant]
+    model, symbols = build_variant(variant), symbols_for(name)
+    window, penalty, documents = 3, 0.8, source_documents()
+    context = 0 if SYSTEMS[name].sentence_level else 2
+    decoder = decoder_for(name, model, window=window, beam=beam, length_penalty=penalty, batch_size=4)
+    results = modes(decoder, documents)
+    for number, document in enumerate(documents):
+
+        def translate(
+            place: int, target: Sequence[Ids], window: int = window, context: int = context, document: Any = document
+        ) -> Ids:
+            return slow_translation(model, symbols, document, target, place, window, context, beam, penalty)
+
+        alone = slow_sentences(
+            document, lambda place, _, translate=translate: translate(place, [[] for _ in document], 1, 0)
+        )
+        assert results["sentence"][number] == alone
+        assert results["sequential"][number] == slow_sentences(document, translate)
+        second = slow_sentences(document, lambda place, _, translate=translate, alone=alone: translate(place, alone))
+        assert results["two-pass, first-pass"][number] == second
+        if variant not in TARGET_FLAT_VARIANTS:  # no global context on the target side
+            assert results["two-pass, partial"][number] == second
+    if variant != "sent2sent":
+        assert results["sentence"] != results["sequential"], "context matters, or this shows nothing"
+    if variant in TARGET_FLAT_VARIANTS:
+        assert results["two-pass, partial"] != results["two-pass, first-pass"]
+
+
+class SlowPartial:
+    """Rows of one document that are searched together, without any cache.
+
+    A hypothesis carries what came out of flat-batch attention and gate for each of its tokens, since that was
+    settled when the token came; all else is computed anew at every step.
+    """
+
+    def __init__(self, model: DocFlat, batch: Batch, prefix: Side, limits: Sequence[int], beam: int, penalty: float):
+        self.model, self.flat = model, model.target_flat
+        self.whole = self.flat.options.scope == "all"
+        memory = model.encode(batch.source)
+        self.memories = memory.split(batch.source.rows.lengths.tolist())
+        self.prefix_lengths = prefix.rows.lengths.tolist()
+        tokens = prefix.tokens.split(self.prefix_lengths)
+        self.forced = [self.embed(row.tolist(), 0) for row in tokens]  # (prefix, dim) each
+        self.mixed = self.mix_prefixes()
+        self.beams = [SlowBeam(limit, beam, penalty) for limit in limits]
+        self.shown: list[Ids] = [[] for _ in limits]  # what the others see of a row
+
+    def embed(self, tokens: Ids, first: int) -> Tensor:
+        return self.model.embedding(torch.tensor(tokens, dtype=torch.long), first + torch.arange(len(tokens)))
+
+    def in_flat(self, row: int) -> Tensor:
+        """The forced tokens of a row that are in the flat sequence."""
+        return self.forced[row] if self.whole else self.forced[row][-1:]
+
+    def mix(self, x: Tensor, seen: Tensor) -> Tensor:
+        (a,) = slow_attention(self.flat.attention, x[None], seen, [range(len(seen))])
+        return slow_norm(self.model.target_norm, slow_gate(self.flat, x, a))
+
+    def mix_prefixes(self) -> list[Tensor]:
+        mixed = []
+        for row, forced in enumerate(self.forced):
+            mixed.append([])
+            for t, x in enumerate(forced):
+                if not self.whole and t < len(forced) - 1:
+                    mixed[-1].append(slow_norm(self.model.target_norm, x))
+                    continue
+                own = forced[: t + 1] if self.whole else x[None]
+                mixed[-1].append(self.mix(x, torch.cat([*(self.in_flat(j) for j in range(row)), own])))
+        return [torch.stack(row) for row in mixed]
+
+    def newest(self, row: int, tokens: Ids) -> Tensor:
+        """What flat-batch attention makes of a hypothesis's last token, now."""
+        own = self.embed(tokens, self.prefix_lengths[row])
+        others = [self.embed(self.shown[j], self.prefix_lengths[j]) for j in range(row)]
+        return self.mix(own[-1], torch.cat([*(self.in_flat(j) for j in range(row + 1)), *others, own]))
+
+    def logits(self, row: int, grown: Sequence[Tensor]) -> Tensor:
+        x = torch.cat([self.mixed[row], *(vector[None] for vector in grown)])
+        here, there = Segments.of_lengths(np.array([len(x)])), Segments.of_lengths(np.array([len(self.memories[row])]))
+        for layer in self.model.decoder:
+            x = layer(
+                x,
+                lambda attention, x: attention.over(x, here, causal=True),
+                lambda attention, x: attention.across(x, self.memories[row], here, there),
+            )
+        return self.model.embedding.logits(x[-1])
+
+    def search(self) -> list[Ids]:
+        active = list(range(len(self.beams)))
+        while active:
+            for row in active:
+                live = self.beams[row].live
+                self.beams[row].step([self.logits(row, grown or []) for _, _, grown in live])
+            for row in active:
+                beam = self.beams[row]
+                self.shown[row] = beam.best[1] if beam.done else beam.live[0][1]
+            active = [row for row in active if not self.beams[row].done]
+            for row in active:
+                beam = self.beams[row]
+                beam.live = [
+                    (score, tokens, [*(grown or []), self.newest(row, tokens)]) for score, tokens, grown in beam.live
+                ]
+        return [beam.best[1] for beam in self.beams]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("beam", [1, 2, 4])
+@pytest.mark.parametrize("variant", TARGET_FLAT_VARIANTS)
+def test_partial_search_is_a_slow_simulation(variant: str, beam: int) -> None:
+    """Rows end at different times, hypotheses overtake each other, and the others see it."""
+    name, _ = VARIANTS[variant]
+    changed_by_others = 0
+    for seed in range(2):
+        model = build_variant(variant, seed=seed)
+        assert isinstance(model, DocFlat)
+        documents = random_documents(np.random.default_rng(seed), [4, 2])
+        limits = [3, 7, 2, 6, 4, 5]
+        batch, literal = batch_of(documents, name, context=2)
+        rows, target = rows_array(literal), corpus_of(documents).target
+        prefix = flatten_side(target, rows, symbols_for(name), close=False, prefix_only=True)
+        found = beam_search(model, model.encode(batch.source), batch.source.rows, prefix, limits, beam, 1.0)
+        expected = []
+        for start, end in ((0, 4), (4, 6)):  # document by document
+            own = rows.take(slice(start, end))
+            corpus = corpus_of(documents)
+            lone = make_batch(corpus.source, corpus.target, own, symbols_for(name))
+            own_prefix = flatten_side(target, own, symbols_for(name), close=False, prefix_only=True)
+            expected += SlowPartial(model, lone, own_prefix, limits[start:end], beam, 1.0).search()
+        assert [row.best for row in found] == expected
+        assert all(len(row.best) <= limit for row, limit in zip(found, limits, strict=True))
+        for row in range(1, 4):  # each alone, with the same source memory: what it does without the others
+            memory = model.encode(batch.source).split(batch.source.rows.lengths.tolist())[row]
+            own_prefix = flatten_side(
+                target, rows.take(slice(row, row + 1)), symbols_for(name), close=False, prefix_only=True
+            )
+            segments = Segments.of_lengths(np.array([len(memory)]))
+            (alone,) = beam_search(model, memory, segments, own_prefix, [limits[row]], beam, 1.0)
+            changed_by_others += alone.best != expected[row]
+    assert changed_by_others, "the other rows matter"
+
+
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", ["sent2sent", "doc2doc", "docflat-d"])
+def test_a_beam_of_one_is_greedy(name: str) -> None:
+    model, symbols = build(name), symbols_for(name)
+    documents = source_documents(seed=3)
+    found = decoder_for(name, model, beam=1).sentence_by_sentence(documents, quiet)
+    for document, translations in zip(documents, found, strict=True):
+        for place, (source, translation) in enumerate(zip(document, translations, strict=True)):
+            tokens: Ids = []
+            while source:
+                rows = Rows(*(np.array([n]) for n in (0, 0, 0, place, 0)))
+                batch = make_batch(Sentences([source]), Sentences([tokens]), rows, symbols)
+                logits = model.logits(batch)[-1].tolist()
+                choice = allowed(len(tokens), limit_of(len(source)), TEXT_SIZE)
+                word = max(choice, key=logits.__getitem__)
+                if word == EOS:
+                    break
+                tokens.append(word)
+            assert translation == tokens
+
+
+# --- Documents ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_batch_size_changes_nothing(variant: str) -> None:
+    name, _ = VARIANTS[variant]
+    model = build_variant(variant)
+    documents = source_documents() + source_documents(1)
+    expected = modes(decoder_for(name, model, batch_size=64, window=2, beam=3), documents)
+    for batch_size in (1, 2, 3, 5):
+        assert modes(decoder_for(name, model, batch_size=batch_size, window=2, beam=3), documents) == expected
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_other_documents_change_nothing(variant: str) -> None:
+    name, _ = VARIANTS[variant]
+    model = build_variant(variant)
+    documents = source_documents() + source_documents(1)
+    together = modes(decoder_for(name, model, window=4, beam=2), documents)
+    for number, document in enumerate(documents):
+        alone = modes(decoder_for(name, model, window=4, beam=2), [document])
+        assert {mode: [result[number]] for mode, result in together.items()} == alone
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_window_changes_docflat_alone(variant: str) -> None:
+    name, _ = VARIANTS[variant]
+    model = build_variant(variant)
+    documents = [[x for x, _ in document] for document in random_documents(np.random.default_rng(0), [6, 6])]
+    narrow = modes(decoder_for(name, model, window=1, beam=2), documents)
+    wide = modes(decoder_for(name, model, window=6, beam=2), documents)
+    for mode in narrow:
+        changes = variant in FLAT_VARIANTS and mode != "sentence"
+        assert (narrow[mode] != wide[mode]) == changes, mode
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_sentences_in_are_sentences_out(variant: str) -> None:
+    name, _ = VARIANTS[variant]
+    model = build_variant(variant, dtype=torch.float32)
+    nothing: list[list[Ids]] = []
+    for documents in (source_documents(), nothing, [[]], [[[]]], [[[5]]], [[[], [], [5, 6], []]], [[[], [5]], [[6]]]):
+        for window in (1, 2, 16):
+            results = modes(decoder_for(name, model, window=window, beam=2), documents)
+            for translations in results.values():
+                assert [len(document) for document in translations] == [len(document) for document in documents]
+                for document, translated in zip(documents, translations, strict=True):
+                    assert [bool(ids) for ids in translated] == [bool(ids) for ids in document]
+                    for ids in translated:
+                        assert all(MASK < word < TEXT_SIZE for word in ids), "nothing but text"
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", ["doc2doc", "docflat-c"])
+def test_rows_that_would_be_too_long_lose_context(name: str) -> None:
+    """With room for no context at all, doc2doc is its own first pass; nothing crashes on the way there."""
+    model = build(name)
+    documents = [[x for x, _ in document] for document in random_documents(np.random.default_rng(0), [6, 3], longest=9)]
+    seen = []
+    for max_tokens in (512, 30, 20, 14, 8):
+        results = modes(decoder_for(name, model, max_tokens=max_tokens, beam=2, window=4), documents)
+        assert all([len(document) for document in result] == [6, 3] for result in results.values())
+        seen.append(results)
+    assert seen[0]["sequential"] != seen[2]["sequential"]
+    if name == "doc2doc":
+        long = [n for n, ids in enumerate(documents[0]) if len(ids) >= 7]
+        assert long
+        for mode, result in seen[-1].items():
+            for n in long:
+                assert result[0][n] == seen[-1]["sentence"][0][n], mode
+
+
+def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "max_length", limit_of)
+    decoder = decoder_for("docflat-c", build("docflat-c"), beam=1, batch_size=2, window=2)
+    documents = [[x for x, _ in document] for document in random_documents(np.random.default_rng(0), [5, 2])]
+    first = decoder.sentence_by_sentence(documents, quiet)
+    for walk in (
+        decoder.sentence_by_sentence,
+        decoder.sequential,
+        lambda documents, done: decoder.second_pass(documents, first, done),
+    ):
+        heard: list[int] = []
+        walk(documents, heard.append)
+        assert sum(heard) == 7
+
+
+# --- The Python API -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def subwords() -> Subwords:
+    return Subwords.learn(["the cat sat on the mat, the dog too."] * 3, vocabulary=280, index_tokens=4)
+
+
+def translator_for(name: str, subwords: Subwords, max_tokens: int = 32) -> Translator:
+    torch.manual_seed(0)
+    config = ModelConfig(name, SIZES, {}, RowSettings(max_tokens=max_tokens, context_free=0.2))
+    system = SYSTEMS[name]
+    model = system.build(SIZES, vocabulary_of(subwords), system.read_options({})).eval()
+    return Translator(ModelFolder(config, subwords, model))
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_translator_keeps_lines_apart(name: str, subwords: Subwords) -> None:
+    translator = translator_for(name, subwords)
+    words = "the cat, the dog. " * 20
+    documents = [["the cat", "", words, "a\u2028b", ""], [], [""], ["x"], [words, words]]
+    choices: list[dict[str, Any]] = [{}, {"mode": "sentence"}]
+    if name != "sent2sent":
+        choices += [{"mode": "sequential"}, {"mode": "two-pass", "global_context": "partial"}]
+    for chosen in choices:
+        for chunk in (1, 3, 2000):
+            results = list(translator.translate_documents(documents, chunk=chunk, beam=2, **chosen))
+            assert [len(result) for result in results] == [len(document) for document in documents]
+            for document, result in zip(documents, results, strict=True):
+                for text, translation in zip(document, result, strict=True):
+                    assert isinstance(translation, str)
+                    assert "\n" not in translation
+                    if not text:
+                        assert translation == ""
+    assert translator.translate(documents[0], beam=2) == next(translator.translate_documents(documents, beam=2))
+
+
+def test_long_sentences_are_cut_into_pieces_that_fit(subwords: Subwords) -> None:
+    text = "the cat sat on the mat, the dog too. " * 30 + "x" * 500
+    for limit in (5, 16, 100, 10_000):
+        pieces = split_long(text.strip(), subwords, limit)
+        assert all(0 < len(piece) <= limit for piece in pieces)
+        back = "".join(subwords.decode(piece).replace(" ", "") for piece in pieces)
+        assert back == text.replace(" ", "")
+    assert len(split_long("the cat sat", subwords, 10_000)) == 1
+    assert split_long("", subwords, 10) == [[]]
+
+
+def test_scores_are_what_the_model_says() -> None:
+    """A finished hypothesis's score is its log-probability, the end included, by its length with the end."""
+    model = build("sent2sent")
+    documents = random_documents(np.random.default_rng(0), [4])
+    batch, literal = batch_of(documents, "sent2sent")
+    rows = rows_array(literal)
+    symbols = symbols_for("sent2sent")
+    with torch.no_grad():
+        prefix = flatten_side(Sentences([[]] * 4), rows, symbols, close=False)
+        found = beam_search(model, model.encode(batch.source), batch.source.rows, prefix, [9] * 4, 4, 0.7)
+        corpus = corpus_of(documents)
+        texts = Sentences([hypotheses.best for hypotheses in found])
+        scored = make_batch(corpus.source, texts, rows, symbols)
+        log_probabilities = model.logits(scored).log_softmax(-1).gather(1, scored.labels[:, None])[:, 0]
+    totals = log_probabilities.split(scored.target.sentences.lengths.tolist())
+    for hypotheses, total in zip(found, totals, strict=True):
+        assert hypotheses.best_score == pytest.approx(float(total.sum()) / len(total) ** 0.7, rel=1e-5)
+        assert math.isfinite(hypotheses.best_score)
