@@ -19,6 +19,7 @@ from docflat.batches import Batch, Symbols, make_batch
 from docflat.config import ModelSizes, RowSettings
 from docflat.rows import Rows
 from docflat.systems import SYSTEMS
+from docflat.systems.docflat import FlatBatchAttention
 from docflat.transformer import Transformer, Vocabulary
 
 PAD, BOS, EOS, MASK = range(4)
@@ -84,13 +85,15 @@ def ragged_lengths(
     return [[(length(), length()) for _ in range(rng.integers(1, sentences + 1))] for _ in range(documents)]
 
 
-def random_documents(rng: np.random.Generator, sizes: Sequence[int], longest: int = 5) -> list[Document]:
+def random_documents(
+    rng: np.random.Generator, sizes: Sequence[int], longest: int = 5, words: int = TEXT_SIZE - MASK - 1
+) -> list[Document]:
     """Documents of random words from the vocabulary of the tiny models."""
 
-    def words() -> Ids:
-        return [int(word) for word in rng.integers(MASK + 1, TEXT_SIZE, rng.integers(1, longest + 1))]
+    def sentence() -> Ids:
+        return [int(word) for word in rng.integers(MASK + 1, MASK + 1 + words, rng.integers(1, longest + 1))]
 
-    return [[(words(), words()) for _ in range(size)] for size in sizes]
+    return [[(sentence(), sentence()) for _ in range(size)] for size in sizes]
 
 
 def symbols_for(name: str) -> Symbols:
@@ -174,21 +177,36 @@ def build(
     seed: int = 0,
     dtype: torch.dtype = torch.float64,
     words: int = TEXT_SIZE - MASK - 1,
-    sizes: ModelSizes = SIZES,
     **options: Any,
 ) -> Transformer:
-    """A random model, with biases and norms that matter and logits that are far from each other."""
+    """A random model that can show something: biases and norms matter, context matters, translations vary and end."""
     torch.manual_seed(seed)
     system = SYSTEMS[name]
     text_size = MASK + 1 + words
     vocabulary = Vocabulary(text_size + INDEX_TOKENS, text_size, BOS, EOS, MASK)
-    model = system.build(sizes, vocabulary, system.read_options(options)).to(dtype).eval()
+    model = system.build(SIZES, vocabulary, system.read_options(options)).double().eval()
+    rng = np.random.default_rng(seed)
+    documents = random_documents(rng, [6] * 4, words=words)
+    corpus = corpus_of(documents)
+    symbols = Symbols(EOS, BOS if system.sentence_level else None, text_size, INDEX_TOKENS)
+    settings = RowSettings(context=0 if system.sentence_level else 3)
+    batch = make_batch(corpus.source, corpus.target, rows_array(literal_rows(documents, settings, symbols)), symbols)
     with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, FlatBatchAttention):
+                module.attention.output.weight *= 3
+                if module.options.gate != "identity":
+                    module.gate.bias.zero_()
         for parameter in model.parameters():
             if parameter.ndim == 1:
-                parameter += 0.4 * torch.randn_like(parameter)
-        model.embedding.weight *= 2
-    return model
+                parameter += 0.2 * torch.randn_like(parameter)
+            else:
+                parameter *= 1.5
+        # Left alone, a random model says the same word for ever: take the mean out of its logits, add some </s>.
+        norm, end = model.decoder[-1].feed_forward_norm, model.embedding.weight[EOS]
+        states = model.decode(batch.target, model.encode(batch.source), batch.source.rows)
+        norm.bias += end / (end @ end) - states[batch.target.current].mean(0)
+    return model.to(dtype)
 
 
 def build_variant(variant: str, **given: Any) -> Transformer:
@@ -211,9 +229,9 @@ def slow_attention(attention: Any, queries: Tensor, keys: Tensor, sees: Sequence
         parts = []
         for head in range(heads):
             own = slice(head * size, (head + 1) * size)
-            scores = torch.stack([q[i, own] @ k[j, own] / math.sqrt(size) for j in seen])
+            scores = k[list(seen), own] @ q[i, own] / math.sqrt(size)
             weights = scores.exp() / scores.exp().sum()
-            parts.append(sum(weight * v[j, own] for weight, j in zip(weights, seen, strict=True)))
+            parts.append(weights @ v[list(seen), own])
         out.append(attention.output.weight @ torch.cat(parts) + attention.output.bias)
     return out
 
@@ -235,13 +253,11 @@ def slow_norm(norm: torch.nn.LayerNorm, x: Tensor) -> Tensor:
     return (x - mean) / torch.sqrt(variance + 1e-5) * norm.weight + norm.bias
 
 
-def slow_flat_batch(flat: Any, norm: torch.nn.LayerNorm, h: Tensor, sees: Sequence[Sequence[int]]) -> Tensor:
+def slow_flat_batch(module: Any, norm: torch.nn.LayerNorm, h: Tensor, sees: Sequence[Sequence[int]]) -> Tensor:
     """LN((1 - g) h + g a) for tokens that see something, LN(h) for the others: h (tokens, dim)."""
-    out = []
-    for n, seen in enumerate(sees):
-        x = h[n]
-        if seen:
-            (a,) = slow_attention(flat.attention, h[n : n + 1], h, [seen])
-            x = slow_gate(flat, x, a)
-        out.append(slow_norm(norm, x))
-    return torch.stack(out)
+    flat = list(h)
+    within = [n for n, seen in enumerate(sees) if seen]
+    read = slow_attention(module.attention, h[within], h, [sees[n] for n in within])
+    for n, a in zip(within, read, strict=True):
+        flat[n] = slow_gate(module, h[n], a)
+    return torch.stack([slow_norm(norm, x) for x in flat])

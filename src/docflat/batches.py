@@ -77,8 +77,9 @@ class Segments:
         """(segments, longest, ...) -> (tokens, ...)."""
         return padded.flatten(0, 1)[self.slots]
 
-    def to(self, device: torch.device) -> Segments:
-        return Segments(self.starts.to(device, non_blocking=True), self.longest)
+    def each(self, change: Callable[[Tensor], Tensor]) -> Segments:
+        """The same with every tensor changed: moved, or pinned."""
+        return Segments(change(self.starts), self.longest)
 
 
 @dataclass(frozen=True)
@@ -92,15 +93,18 @@ class Side:
     sentences: Segments  # over current: one segment a row
     groups: Segments  # over current: rows that see each other
 
-    def to(self, device: torch.device) -> Side:
+    def each(self, change: Callable[[Tensor], Tensor]) -> Side:
         return Side(
-            self.tokens.to(device, non_blocking=True),
-            self.positions.to(device, non_blocking=True),
-            self.rows.to(device),
-            self.current.to(device, non_blocking=True),
-            self.sentences.to(device),
-            self.groups.to(device),
+            change(self.tokens),
+            change(self.positions),
+            self.rows.each(change),
+            change(self.current),
+            self.sentences.each(change),
+            self.groups.each(change),
         )
+
+    def to(self, device: torch.device) -> Side:
+        return self.each(lambda tensor: tensor.to(device, non_blocking=True))
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,15 @@ class Batch:
     target: Side
     labels: Tensor  # (target current,) what follows each token of the target's current sentences
 
+    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        return Batch(self.source.each(change), self.target.each(change), change(self.labels))
+
     def to(self, device: torch.device) -> Batch:
-        return Batch(self.source.to(device), self.target.to(device), self.labels.to(device, non_blocking=True))
+        return self.each(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pin(self) -> Batch:
+        """In memory that a GPU can copy from while the host goes on."""
+        return self.each(Tensor.pin_memory)
 
 
 def flatten_side(

@@ -50,7 +50,10 @@ class Language:
     def document(self, chance: random.Random) -> ProbeDocument:
         things = chance.sample(range(THINGS), SENTENCES)
         genders = [chance.randrange(len(ENDINGS)) for _ in things]
-        source, target, distances, pronouns = [], [], [], []
+        source: list[str] = []
+        target: list[str] = []
+        distances: list[int] = []
+        pronouns: list[str] = []
         for place, (thing, gender) in enumerate(zip(things, genders, strict=True)):
             first, second, third = (chance.randrange(WORDS) for _ in range(3))
             distance = chance.randint(1, min(place, FARTHEST)) if place else 0
@@ -59,7 +62,9 @@ class Language:
             for side, middle, text in ((0, reference, source), (1, pronoun, target)):
                 named = self.things[side][thing] + ENDINGS[gender]
                 words = self.words[side]
-                text.append(" ".join([words[first], named, words[second], *([middle, words[third]] if distance else [])]))
+                text.append(
+                    " ".join([words[first], named, words[second], *([middle, words[third]] if distance else [])])
+                )
             distances.append(distance)
             pronouns.append(pronoun)
         return ProbeDocument(Document(source, target), tuple(distances), tuple(pronouns))

@@ -118,16 +118,15 @@ def prepare(
 def choose_held_out(sizes: Array, sentences: int) -> Array:
     """Which documents of these sizes to keep from training: (documents,) bool.
 
-    As many as fit into `sentences` and into 2% of all, evenly spread, but at least one of several; then it is
-    the shortest. None of a single document, and none for 0 sentences.
+    Evenly spread, and so many that they have about `sentences` or 2% of all, and not more; the shortest alone if
+    one is too much already. None of a single document, and none for 0 sentences.
     """
     held = np.zeros(len(sizes), bool)
     if len(sizes) < 2 or sentences == 0:
         return held
     most = min(sentences, LARGEST_SHARE * sizes.sum())
-    # Which documents a spread of so many hits is chance, and so is their length: from well above what fits on
-    # average, the first spread that does fit.
-    for count in range(min(len(sizes) - 1, int(2 * most / sizes.mean())), 0, -1):
+    # Not from a higher count than fits on average: only a spread of unusually short documents would fit.
+    for count in range(max(1, int(most / sizes.mean())), 0, -1):
         spread = (2 * np.arange(count) + 1) * len(sizes) // (2 * count)
         if sizes[spread].sum() <= most:
             held[spread] = True

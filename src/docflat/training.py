@@ -87,6 +87,8 @@ def steps_from(
         def lay_out(chosen: list[tuple[Plan, int]] = chosen, epoch: int = epoch, number: int = number) -> Step:
             own = list(range(processes.rank, accumulate, processes.world))
             laid_out = [chosen[i][0][chosen[i][1]] for i in own]
+            if processes.device.type == "cuda":
+                laid_out = [batch.pin() for batch in laid_out]
             return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), epoch, number)
 
         yield lay_out
@@ -234,7 +236,7 @@ class StageTraining:
             f"stage {self.number + 1}, {stage.system}: {parameters:,} parameters, {recipe.precision} on"
             f" {processes.world} x {processes.device.type}" + (f", from step {progress.step}" if progress.step else "")
         )
-        meter = Meter(model, processes, log, recipe.log_every, self._steps_at_most(), stage.max_minutes)
+        meter = Meter(model, processes, log, recipe.log_every, stage)
         seeds = [recipe.seed, self.number]
         steps = ahead(steps_from(batches, seeds, progress, stage.accumulate, processes))
         model.train()
@@ -282,18 +284,15 @@ class StageTraining:
             self._finish(progress, validation, valid, sample, log)
         log.close()
 
-    def _steps_at_most(self) -> int:
-        return self.stage.max_steps
-
     def _over(self, progress: Progress) -> bool:
-        """Whether training ends here; the same on every process, so time is asked of the first."""
+        """Whether training ends here; the same on every process, so time is asked of the first, and seldom."""
         stage = self.stage
         ends = (
             progress.step >= stage.max_steps
             or (stage.max_epochs and progress.epoch >= stage.max_epochs)
             or (stage.patience and progress.worse >= stage.patience)
         )
-        if stage.max_minutes:
+        if stage.max_minutes and progress.step % self.recipe.log_every == 0:
             late = torch.tensor([float(self.processes.first and progress.seconds >= 60 * stage.max_minutes)])
             ends = ends or bool(self.processes.sum(late.to(self.processes.device)).item())
         return bool(ends)
@@ -375,11 +374,10 @@ class Meter:
         processes: Processes,
         log: Log,
         every: int,
-        max_steps: int,
-        max_minutes: float,
+        stage: Stage,
     ) -> None:
         self.processes, self.log, self.every = processes, log, every
-        self.max_steps, self.max_minutes = max_steps, max_minutes
+        self.max_steps, self.max_minutes = stage.max_steps, stage.max_minutes
         sizes = model.sizes
         square = sizes.dim * sizes.dim
         feed_forward = 2 * sizes.dim * sizes.feed_forward

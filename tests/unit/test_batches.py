@@ -203,6 +203,18 @@ def test_irrelevant_global_context_mixes_documents() -> None:
     assert same / pairs < 2 / 60
 
 
+def test_context_free_rows_do_not_come_between_the_others() -> None:
+    """Without the mask, the rows of a batch see each other; context-free ones, mixed in, are only left out of it."""
+    documents = numbered_documents([[(3, 3)] * 10] * 60)
+    settings = RowSettings(context=2, global_context="irrelevant", document_mask=False, context_free=0.2)
+    plan = Batches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(0))
+    for number in range(len(plan)):
+        target = plan[number].target
+        sentences = dict.fromkeys(target.sentences.lengths.tolist())
+        assert list(sentences) == [4]  # so a group of n rows has 4 n tokens
+        assert sum(length > 4 for length in target.groups.lengths.tolist()) == 1
+
+
 def test_irrelevant_global_context_cannot_be_had_with_the_mask() -> None:
     with pytest.raises(ValueError, match="document_mask"):
         RowSettings(global_context="irrelevant")

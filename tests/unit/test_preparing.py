@@ -145,7 +145,9 @@ def test_choice_of_held_out(sizes: list[int], sentences: int) -> None:
 
 def test_choice_of_held_out_comes_close() -> None:
     sizes = np.random.default_rng(0).geometric(0.1, 160_000)  # as many and as long as Europarl's
-    assert 1900 <= sizes[choose_held_out(sizes, 2000)].sum() <= 2000
+    held = choose_held_out(sizes, 2000)
+    assert 1700 <= sizes[held].sum() <= 2000
+    assert abs(sizes[held].mean() - sizes.mean()) < 1.5  # documents like the others
     ones = np.ones(1000, np.int64)
     assert choose_held_out(ones, 2000).sum() == 20
     assert choose_held_out(ones, 7).sum() == 7

@@ -37,7 +37,7 @@ class DocFlatOptions:
 
     gate: Literal["continuous", "discrete", "identity"] = "continuous"  # docflat-c, -d, -i
     gamma: float = 0.5  # the discrete gate is open where the continuous one reaches this
-    gate_bias: float = 0.0  # where the gate starts: 0 half open, negative more closed
+    gate_bias: float | None = None  # where the gate starts: 0 half open, negative more closed; None: by the kind
     encoder: bool = True  # flat-batch attention on the source side
     decoder: bool = True  # and on the target side
     scope: Literal["current", "all"] = "current"  # all: the local context is in the flat sequence too
@@ -59,14 +59,17 @@ class FlatBatchAttention(nn.Module):
         if options.gate != "identity":
             self.gate = nn.Linear(dim, dim)
             nn.init.xavier_uniform_(self.gate.weight)
-            nn.init.constant_(self.gate.bias, options.gate_bias)
+            # Half open is no shock to the continuous gate: the layer norm takes the common factor out. The discrete
+            # one would replace half of every embedding at once, so it starts closed.
+            default = 0.0 if options.gate == "continuous" else -1.0
+            nn.init.constant_(self.gate.bias, default if options.gate_bias is None else options.gate_bias)
 
     def openings(self, read: Tensor) -> Tensor:
         """How far the gate opens for what was read: (..., dim) -> (..., dim) between 0 and 1."""
         opening = self.gate(read).sigmoid()
         if self.options.gate == "discrete":
             # Straight through: the step goes forward, the sigmoid's gradient goes back.
-            opening = (opening >= self.options.gamma).to(opening.dtype) + opening - opening.detach()
+            opening = (opening >= self.options.gamma).to(opening.dtype) + (opening - opening.detach())
         return opening
 
     def mix(self, x: Tensor, read: Tensor) -> Tensor:
