@@ -248,6 +248,8 @@ class Plan:
     def __getitem__(self, number: int) -> Batch:
         which = self.order[number]
         rows = self.rows.take(slice(self.bounds[which], self.bounds[which + 1]))
+        # Rows that stay alone come last, so that they do not stand between rows that see each other.
+        rows = rows.take(np.argsort(rows.group < 0, kind="stable"))
         source = self.batches
         return make_batch(source.source, source.target, rows, source.symbols, not source.settings.document_mask)
 

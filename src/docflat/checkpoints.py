@@ -7,10 +7,8 @@ checkpoint is what training goes on from: weights, optimiser and state.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from docflat.atomic import whole_folder, write_whole
 from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
 from docflat.settings import from_mapping, to_mapping
@@ -30,34 +29,8 @@ from docflat.transformer import Transformer, Vocabulary
 FORMAT = 1
 
 
-@contextmanager
-def written_whole(folder: Path) -> Iterator[Path]:
-    """A folder that appears under its name only when everything in it is on the disk."""
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    yield partial
-    for path in (*partial.iterdir(), partial):
-        _flush(path)
-    old = folder.with_name(folder.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        os.rename(folder, old)
-    os.rename(partial, folder)
-    _flush(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -94,7 +67,7 @@ class ModelFolder:
 
 
 def save_model(folder: Path, config: ModelConfig, weights: Mapping[str, Tensor], subwords: Subwords, card: str) -> None:
-    with written_whole(folder) as partial:
+    with whole_folder(folder, force=True) as partial:
         write_json(partial / "config.json", to_mapping(config))
         save_file({name: tensor.contiguous() for name, tensor in weights.items()}, partial / "model.safetensors")
         subwords.save(partial / "tokenizer.json")
@@ -207,7 +180,7 @@ class Checkpoints:
             for parameter, values in optimizer.state.items()
             for key, value in values.items()
         }
-        with written_whole(self.path(progress.step)) as partial:
+        with whole_folder(self.path(progress.step), force=True) as partial:
             weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
             save_file(weights, partial / "model.safetensors")
             save_file(moments, partial / "optimizer.safetensors")

@@ -213,10 +213,10 @@ class _Tape:
     """The lines of the input, kept until translations replace them; what marks documents stays."""
 
     def __init__(self, stream: BinaryIO, file: Path | None) -> None:
-        from docflat.documents import _kind
+        from docflat.documents import kind_of
 
         self.name = str(file or "<stdin>")  # read_source tells the format by it
-        self.json = _kind(Path(self.name)) == ".jsonl"
+        self.json = kind_of(Path(self.name)) == ".jsonl"
         self.stream = stream
         self.lines: deque[bytes] = deque()
         self.taken = 0
@@ -262,11 +262,11 @@ class _Tape:
 
 
 def _open_input(file: Path | None) -> AbstractContextManager[BinaryIO]:
-    from docflat.documents import _OPENERS
+    from docflat.documents import OPENERS
 
     if file is None:
         return nullcontext(sys.stdin.buffer)
-    stream: AbstractContextManager[BinaryIO] = _OPENERS.get(file.suffix.lower(), open)(file, "rb")
+    stream: AbstractContextManager[BinaryIO] = OPENERS.get(file.suffix.lower(), open)(file, "rb")
     return stream
 
 
@@ -299,22 +299,24 @@ def probe_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep data, models, table and plot here")
     parser.add_argument("--systems", type=_names, metavar="A,B", help="systems to compare (default: all)")
     parser.add_argument("--steps", type=_whole(1), metavar="N", help="training steps of each system")
-    parser.add_argument("--demo", action="store_true", help="one small DocFlat, with a document it translates")
+    demo = "sent2sent and docflat-c only, and a document they translate (default --out: runs/demo)"
+    parser.add_argument("--demo", action="store_true", help=demo)
     _add_number(parser, "--seed", 1, "of the language, the data and the models", least=0)
     _add_json(parser)
 
 
 def probe(arguments: Namespace) -> None:
-    from docflat.probe import run
+    from docflat import probe
 
-    rows = run(
-        out=arguments.out,
-        systems=arguments.systems,
-        steps=arguments.steps,
-        demo=arguments.demo,
-        seed=arguments.seed,
-    )
-    _print_rows(rows, arguments.json)
+    out, systems = arguments.out, arguments.systems
+    if arguments.demo:
+        out, systems = out or Path("runs/demo"), ["sent2sent", "docflat-c"]
+    rows = probe.run(out, systems, arguments.steps or probe.STEPS, arguments.seed)
+    if arguments.demo and not arguments.json:
+        print(*probe.demo_lines(out, arguments.seed), sep="\n")
+    _print_rows(rows, arguments.json, title="right pronouns in per cent, by the distance of what they refer to")
+    if arguments.demo and not arguments.json:
+        print(f"\nThe model is yours to try: docflat translate --model {out}/models/docflat-c/model")
 
 
 def systems(arguments: Namespace) -> None:

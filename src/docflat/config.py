@@ -47,6 +47,8 @@ class RowSettings:
         for name in ("context_free", "index_shift"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name}: must be between 0 and 1")
+        if self.window and not self.document_mask:
+            raise ValueError("window: counts rows of one document, so it needs document_mask: true")
         if self.global_context == "irrelevant" and self.document_mask:
             raise ValueError(
                 "global_context: 'irrelevant' needs document_mask: false (the mask would hide every other row)"

@@ -11,10 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from docflat.atomic import whole_folder
 from docflat.errors import InputError
 
 FORMAT = 1
@@ -185,41 +185,6 @@ class CorpusWriter:
         }
         text = json.dumps(facts, indent=2, ensure_ascii=False)
         (self._partial / "corpus.json").write_text(text + "\n", encoding="utf-8")
-
-
-@contextmanager
-def whole_folder(folder: Path, force: bool = False) -> Iterator[Path]:
-    """A new folder to fill, beside `folder`: in the end it gets that name, after an error it is removed.
-
-    `force` replaces what has the name until then.
-    """
-    folder = folder.resolve()  # the rename must not hit a symbolic link
-    if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
-        raise InputError("exists already and is not an empty folder", folder)
-    if os.path.ismount(folder):
-        raise InputError("is a mount point, which cannot be renamed: name a folder in it", folder)
-    partial = folder.with_name(folder.name + ".partial")
-    old = folder.with_name(folder.name + ".replaced")
-    if force:
-        shutil.rmtree(partial, ignore_errors=True)
-    try:
-        partial.mkdir(parents=True)
-    except FileExistsError:
-        # Two runs that write into the same folder would spoil both results.
-        message = "another run is writing here, or was killed while it did; if so, remove this folder"
-        raise InputError(message, partial) from None
-    except OSError as error:
-        raise InputError(f"cannot be made: {error.strerror}", partial) from error
-    try:
-        yield partial
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            folder.rename(old)
-        partial.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def _token_type(vocabulary: int) -> np.dtype[Any]:

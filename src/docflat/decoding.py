@@ -37,6 +37,8 @@ class DecodingSettings:
         for name in ("beam", "window", "batch_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
+        if self.length_penalty < 0:
+            raise InputError("length_penalty must not be negative")
 
 
 class SentenceList:

@@ -26,7 +26,7 @@ Row = tuple[str, str | None, str]  # source, target, docid
 Record = tuple[bool, list[str], list[str] | None, str]  # whether a whole document, source, target, docid
 
 DOCUMENT_LINE = "<d>"
-_OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _BOM = "\ufeff"
 _UNWRITABLE = re.compile("[\n\ud800-\udfff]")
 
@@ -55,7 +55,7 @@ class Pair:
     starts: Path | None = None
 
     def __post_init__(self) -> None:
-        kind = _kind(self.source)
+        kind = kind_of(self.source)
         mode: Boundaries = "docids" if self.docids else "starts" if self.starts else self.boundaries
         problems = {
             # A recipe is not type-checked, so the mode may be any string.
@@ -69,7 +69,7 @@ class Pair:
         for problem, found in problems.items():
             if found:
                 raise InputError(f"boundaries {self.boundaries!r} {problem}", self.source)
-        if self.target and (kind or _kind(self.target)):
+        if self.target and (kind or kind_of(self.target)):
             both = self.source if kind else self.target
             raise InputError("a TSV or JSONL file holds both sides: it cannot be one side of two files", both)
         object.__setattr__(self, "boundaries", mode)
@@ -104,7 +104,7 @@ def _read(pair: Pair, file: Path | BinaryIO, with_target: bool) -> Iterator[Docu
 
 
 def _documents(pair: Pair, lines: Iterator[str], with_target: bool) -> Iterator[Document]:
-    kind = _kind(pair.source)
+    kind = kind_of(pair.source)
     mode = pair.boundaries
     rows: Iterator[Row]
     if kind == ".jsonl":
@@ -324,9 +324,9 @@ def _aligned(
         yield a, b
 
 
-def _kind(file: Path) -> str:
+def kind_of(file: Path) -> str:
     """.tsv, .jsonl, or nothing for text."""
-    name = Path(file.stem) if file.suffix.lower() in _OPENERS else file
+    name = Path(file.stem) if file.suffix.lower() in OPENERS else file
     suffix = name.suffix.lower()
     return suffix if suffix in (".tsv", ".jsonl") else ""
 
@@ -334,7 +334,7 @@ def _kind(file: Path) -> str:
 def _open(file: Path | BinaryIO) -> Any:
     if not isinstance(file, Path):
         return nullcontext(file)  # not ours to close
-    return _OPENERS.get(file.suffix.lower(), open)(file, "rb")
+    return OPENERS.get(file.suffix.lower(), open)(file, "rb")
 
 
 def _lines(file: Path | BinaryIO, name: Path) -> Iterator[str]:

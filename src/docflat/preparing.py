@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from docflat.atomic import whole_folder
 from docflat.console import progress
-from docflat.corpus import CorpusWriter, Counts, whole_folder
+from docflat.corpus import CorpusWriter, Counts
 from docflat.documents import Pair, read_documents
 from docflat.errors import InputError
 from docflat.subwords import Subwords

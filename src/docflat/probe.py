@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from docflat.atomic import write_whole
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import warn
 from docflat.documents import Pair
@@ -25,7 +26,7 @@ from docflat.translator import Translator
 
 TRAINING_DOCUMENTS, VALIDATION_DOCUMENTS, TEST_DOCUMENTS = 4000, 20, 200
 FIRST_STEPS = 400  # of stage I, which all systems share
-STEPS = 2500  # of stage II
+STEPS = 3500  # of stage II
 SIZES = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=2, decoder_layers=2)
 ROWS = RowSettings(context=3, max_tokens=64, index_shift=0.0)
 
@@ -33,12 +34,14 @@ ROWS = RowSettings(context=3, max_tokens=64, index_shift=0.0)
 def run(
     out: Path | None = None,
     systems: Sequence[str] | None = None,
-    steps: int | None = None,
-    demo: bool = False,
+    steps: int = STEPS,
     seed: int = 1,
 ) -> list[dict[str, Any]]:
-    """Train and measure; one row for each system, with its accuracy at every distance in per cent."""
-    names = ["sent2sent", "docflat-c"] if demo else list(systems or SYSTEMS)
+    """Train and measure; one row for each system, with its accuracy at every distance in per cent.
+
+    out: keeps the data, the models, probe.json and probe.png; what is there already is not trained again.
+    """
+    names = list(systems or SYSTEMS)
     for name in names:
         find_system(name)
     with ExitStack() as stack:
@@ -46,20 +49,25 @@ def run(
         language = Language(seed)
         data = prepared_data(language, folder, seed)
         train(recipe(folder, data, "sent2sent", FIRST_STEPS, seed, start=None))
-        first = folder / "models" / "sent2sent-first" / "model"
         test = language.documents(TEST_DOCUMENTS, f"test {seed}")
         rows = []
         for name in names:
-            train(recipe(folder, data, name, steps or STEPS, seed, start=first))
-            translator = Translator.load(folder / "models" / name / "model", device="cpu", first_pass=first)
-            rows.append({"system": name, **accuracies(test, translate(translator, test))})
-            if demo and name == "docflat-c":
-                pass
+            train(recipe(folder, data, name, steps, seed, start=first_model(folder)))
+            rows.append({"system": name, **accuracies(test, translate(load(folder, name), test))})
         rows.append({"system": "chance", **{key: 100 / len(PRONOUNS) for key in rows[0] if key != "system"}})
         if out is not None:
-            (out / "probe.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-
+            write_whole(out / "probe.json", json.dumps(rows, indent=2) + "\n")
+            plot(rows, out / "probe.png")
     return rows
+
+
+def first_model(folder: Path) -> Path:
+    """The sentence model that all systems start from."""
+    return folder / "models" / "sent2sent-first" / "model"
+
+
+def load(folder: Path, system: str) -> Translator:
+    return Translator.load(folder / "models" / system / "model", device="cpu", first_pass=first_model(folder))
 
 
 def prepared_data(language: Language, folder: Path, seed: int) -> Path:
@@ -122,3 +130,53 @@ def accuracies(documents: Sequence[ProbeDocument], translations: Sequence[Sequen
             all_[distance] += 1
             right[distance] += [word for word in text.split() if word in PRONOUNS] == [pronoun]
     return {f"distance {n}": 100 * right[n] / all_[n] for n in range(1, FARTHEST + 1)}
+
+
+def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        warn(f"{path} is not drawn: pip install 'docflat[plot]'")
+        return
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    # Systems that do equally well would hide each other: each one's points are moved a little.
+    for number, row in enumerate(rows):
+        values = [value for key, value in row.items() if key != "system"]
+        places = [1 + n + 0.06 * (number - len(rows) / 2) for n in range(len(values))]
+        chance = row["system"] == "chance"
+        style = {"color": "gray", "linestyle": ":"} if chance else {"marker": "o", "linewidth": 1}
+        axes.plot(places, values, label=row["system"], **style)
+    axes.axvline(ROWS.context + 0.5, color="gray", linewidth=0.8, linestyle="--")
+    axes.text(ROWS.context + 0.55, 2, f"local context ends (c = {ROWS.context})", fontsize=8, color="gray")
+    axes.set(xlabel="distance to the antecedent, in sentences", ylabel="right pronouns, %", ylim=(0, 104))
+    axes.legend(fontsize=8, loc="lower left")
+    figure.savefig(path, dpi=120)
+
+
+def demo_lines(folder: Path, seed: int = 1) -> list[str]:
+    """A document translated without and with context; marks show which words the context changed, and how it did."""
+    document = Language(seed).documents(TEST_DOCUMENTS, f"test {seed}")[0]
+    source = document.document.source
+    alone = Translator.load(first_model(folder), device="cpu").translate(source, beam=1)
+    together = load(folder, "docflat-c").translate(source, beam=1)
+    lines = []
+    for place, (text, before, after) in enumerate(zip(source, alone, together, strict=True)):
+        distance, pronoun = document.distances[place], document.pronouns[place]
+        lines.append(f"{place + 1:2}  {text}")
+        lines.append(f"      sentence by sentence: {marked(before, after)}")
+        lines.append(f"      with context:         {marked(after, before)}")
+        if distance:
+            antecedent = source[place - distance].split()[1]
+            verdicts = [
+                f"{'right' if pronoun in text.split() else 'wrong'} {how}"
+                for text, how in ((before, "alone"), (after, "with context"))
+            ]
+            lines.append(f"      {pronoun}: {antecedent}, {distance} back; {', '.join(verdicts)}")
+    return lines
+
+
+def marked(text: str, other: str) -> str:
+    """The words that differ from the other translation, in brackets."""
+    others = other.split()
+    return " ".join(word if word in others else f"[{word}]" for word in text.split())

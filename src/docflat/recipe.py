@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,12 +102,15 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         except yaml.YAMLError:
             raise InputError(f"{override!r}: the value is not YAML") from None
         _set(mapping, key.split("."), value, override)
+        # What an override says stands in no line of the file.
+        path_of_key = re.sub(r"\.(\d+)", r"[\1]", key)
+        lines = {name: line for name, line in lines.items() if name != path_of_key}
     recipe = from_mapping(Recipe, mapping, file=path, lines=lines)
     from docflat.systems import find_system  # late: systems import torch
 
     for number, stage in enumerate(recipe.stages):
         where = f"stages[{number}]"
-        system = find_system(stage.system, f"{path}:{lines[f'{where}.system']}: {where}.system")
+        system = find_system(stage.system, f"{path}: {where}.system")
         system.read_options(stage.options, file=str(path), where=f"{where}.options")
     return recipe
 

@@ -107,9 +107,15 @@ def document_rows(
     rows = Rows(sentence, context, sentence, place, group)
 
     if settings.local_context == "irrelevant" and rng is not None:
-        # Every row gets the whole context of another one, so lengths are those of real contexts.
-        other = rng.permutation(len(sentence))
-        rows = Rows(sentence, context[other], sentence[other], place, group)
+        # Every row gets the whole context of a row of another document, so lengths are those of real contexts.
+        with_context = np.flatnonzero(group >= 0)
+        other = np.arange(len(sentence))
+        again = with_context if len(np.unique(document[with_context])) > 1 else with_context[:0]
+        while len(again):
+            other[again] = rng.choice(with_context, len(again))
+            again = again[document[other[again]] == document[again]]
+        context = np.where(other == np.arange(len(other)), 0, context[other])  # no other document: no context
+        rows = Rows(sentence, context, sentence[other], place, group)
 
     rows = trim(rows, source, target, settings.max_tokens)
     empty = (np.diff(source.ends)[sentence] == 0) | (np.diff(target.ends)[sentence] == 0)

@@ -131,9 +131,7 @@ def remember(recipe: Recipe) -> None:
                     path,
                 )
     recipe.out.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    write_json(partial, now)
-    partial.replace(path)
+    write_json(path, now)
 
 
 def differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -268,7 +266,9 @@ class StageTraining:
 
             if progress.step % stage.validate_every == 0 or self._over(progress):
                 loss = self._validate(model, validation, cast)
-                bleu = self._bleu(model, valid, sample, progress.step)
+                bleu = self._bleu(model, valid, sample)
+                if not math.isfinite(loss):
+                    raise InputError(f"the validation loss is {loss} at step {progress.step}: lower the learning rate")
                 improved = progress.best_loss is None or loss < progress.best_loss
                 progress.worse = 0 if improved else progress.worse + 1
                 if improved:
@@ -308,7 +308,7 @@ class StageTraining:
         model.train()
         return float(self.processes.sum(total)) / int(plan.labels.sum())
 
-    def _bleu(self, model: Transformer, valid: Corpus, sample: list[int], step: int) -> float | None:
+    def _bleu(self, model: Transformer, valid: Corpus, sample: list[int]) -> float | None:
         """BLEU of a greedy translation of some validation documents, by the model's own context."""
         if not sample or not self.processes.first:
             return None
@@ -330,17 +330,23 @@ class StageTraining:
         return float(BLEU().corpus_score(system, [references]).score)
 
     def _finish(self, progress: Progress, plan: Plan, valid: Corpus, sample: list[int], log: Log) -> None:
-        """Average the last checkpoints, measure that model and write its folder; then the stage is over."""
+        """Write the model folder: the mean of the last checkpoints, or the best one where the mean is worse.
+
+        It is worse when training was still gaining fast: the mean then looks back to weaker weights.
+        """
+        alone = StageTraining(self.recipe, self.number, Processes(0, 1, self.processes.device))
         paths = self.checkpoints.last(self.stage.average)
-        weights = average_weights(paths)
-        model = self.config.build(self.subwords)
-        model.load_state_dict(weights)
-        model.to(self.processes.device)
-        alone = Processes(0, 1, self.processes.device)
-        single = StageTraining(self.recipe, self.number, alone)
-        loss = single._validate(model, plan, contextlib.nullcontext())
-        bleu = single._bleu(model, valid, sample, progress.step)
-        result = {
+        best = self.checkpoints.path(progress.best_step) / "model.safetensors"
+        measured = {}
+        for kind, weights in (("average", average_weights(paths)), ("best", average_weights([best]))):
+            model = self.config.build(self.subwords)
+            model.load_state_dict(weights)
+            model.to(self.processes.device)
+            measured[kind] = (alone._validate(model, plan, contextlib.nullcontext()), model, weights)
+        kind = "average" if measured["average"][0] <= measured["best"][0] else "best"
+        loss, model, weights = measured[kind]
+        bleu = alone._bleu(model, valid, sample)
+        result: dict[str, Any] = {
             "stage": self.number + 1,
             "system": self.stage.system,
             "steps": progress.step,
@@ -348,7 +354,8 @@ class StageTraining:
             "seconds": round(progress.seconds, 1),
             "best_step": progress.best_step,
             "best_loss": progress.best_loss,
-            "averaged": len(paths),
+            "model": kind,
+            "averaged": len(paths) if kind == "average" else 1,
             "loss": loss,
             "bleu": bleu,
         }
@@ -359,10 +366,8 @@ class StageTraining:
             self.subwords,
             model_card(self.recipe, self.stage, result),
         )
-        log.record(progress.step, "averaged", True, loss=loss, bleu=bleu, checkpoints=len(paths))
-        partial = self.folder / "result.partial"
-        write_json(partial, result)
-        partial.replace(self.folder / "result.json")
+        log.record(progress.step, "model", True, of=kind, checkpoints=result["averaged"], loss=loss, bleu=bleu)
+        write_json(self.folder / "result.json", result)
 
 
 class Meter:
@@ -470,7 +475,10 @@ def model_card(recipe: Recipe, stage: Stage, result: dict[str, Any]) -> str:
     facts = {
         "system": stage.system,
         "training data": Path(recipe.data).name,
-        "steps": f"{result['steps']} ({result['epochs']} epochs), mean of the last {result['averaged']} checkpoints",
+        "steps": f"{result['steps']} ({result['epochs']} epochs)",
+        "weights": f"mean of the last {result['averaged']} checkpoints"
+        if result["model"] == "average"
+        else f"of step {result['best_step']}, the best",
         "validation loss": f"{result['loss']:.4f} nats a token, without smoothing",
         "validation BLEU": "not measured"
         if result["bleu"] is None

@@ -104,7 +104,7 @@ class Mixer(Protocol):
     def reorder(self, parents: Tensor) -> None: ...
     def keep(self, rows: Tensor) -> None: ...
     def settle(self, row: int, tokens: Tensor) -> None:
-        """A row is finished; these are the tokens of its current sentence, with the start symbol."""
+        """A row is finished; these are the words of its current sentence."""
 
 
 @dataclass

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from docflat.corpus import Corpus, CorpusWriter, Counts, whole_folder
+from docflat.atomic import whole_folder
+from docflat.corpus import Corpus, CorpusWriter, Counts
 from docflat.errors import InputError
 
 Sentences = list[list[int]]

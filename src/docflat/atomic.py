@@ -1,0 +1,66 @@
+"""Writing that is whole or not at all: beside, then renamed, on the disk before it has its name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from docflat.errors import InputError
+
+
+@contextmanager
+def whole_folder(folder: Path, force: bool = False) -> Iterator[Path]:
+    """A new folder to fill, beside `folder`: in the end it gets that name, after an error it is removed.
+
+    `force` replaces what has the name until then.
+    """
+    folder = folder.resolve()  # the rename must not hit a symbolic link
+    if folder.exists() and not (folder.is_dir() and (force or not any(folder.iterdir()))):
+        raise InputError("exists already and is not an empty folder", folder)
+    if os.path.ismount(folder):
+        raise InputError("is a mount point, which cannot be renamed: name a folder in it", folder)
+    partial = folder.with_name(folder.name + ".partial")
+    old = folder.with_name(folder.name + ".replaced")
+    if force:
+        shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+    except FileExistsError:
+        # Two runs that write into the same folder would spoil both results.
+        message = "another run is writing here, or was killed while it did; if so, remove this folder"
+        raise InputError(message, partial) from None
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", partial) from error
+    try:
+        yield partial
+        for path in (*partial.rglob("*"), partial):
+            _flush(path)
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        partial.rename(folder)
+        _flush(folder.parent)
+        shutil.rmtree(old, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file; until it is whole, an earlier one stays as it was."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    _flush(partial)
+    partial.replace(path)
+
+
+def _flush(path: Path) -> None:
+    """A rename may reach the disk before the contents do, unless these are sent there first."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
