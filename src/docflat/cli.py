@@ -299,7 +299,7 @@ def probe_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep data, models, table and plot here")
     parser.add_argument("--systems", type=_names, metavar="A,B", help="systems to compare (default: all)")
     parser.add_argument("--steps", type=_whole(1), metavar="N", help="training steps of each system")
-    demo = "sent2sent and docflat-c only, and a document they translate (default --out: runs/demo)"
+    demo = "docflat-c only, for a while, and a document it translates (default --out: runs/demo)"
     parser.add_argument("--demo", action="store_true", help=demo)
     _add_number(parser, "--seed", 1, "of the language, the data and the models", least=0)
     _add_json(parser)
@@ -310,8 +310,9 @@ def probe(arguments: Namespace) -> None:
 
     out, systems = arguments.out, arguments.systems
     if arguments.demo:
-        out, systems = out or Path("runs/demo"), ["sent2sent", "docflat-c"]
-    rows = probe.run(out, systems, arguments.steps or probe.STEPS, arguments.seed)
+        out, systems = out or Path("runs/demo"), ["docflat-c"]
+    steps = arguments.steps or (probe.DEMO_STEPS if arguments.demo else probe.STEPS)
+    rows = probe.run(out, systems, steps, arguments.seed)
     if arguments.demo and not arguments.json:
         print(*probe.demo_lines(out, arguments.seed), sep="\n")
     _print_rows(rows, arguments.json, title="right pronouns in per cent, by the distance of what they refer to")

@@ -27,6 +27,7 @@ from docflat.translator import Translator
 TRAINING_DOCUMENTS, VALIDATION_DOCUMENTS, TEST_DOCUMENTS = 4000, 20, 200
 FIRST_STEPS = 400  # of stage I, which all systems share
 STEPS = 3500  # of stage II
+DEMO_STEPS = 2200  # enough for docflat-c, which learns fastest
 SIZES = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=2, decoder_layers=2)
 ROWS = RowSettings(context=3, max_tokens=64, index_shift=0.0)
 

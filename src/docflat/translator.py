@@ -95,13 +95,17 @@ class Translator:
         subwords = self.folder.subwords
         # A sentence longer than anything in training is translated in pieces.
         limit = max(1, self.folder.config.rows.max_tokens // 2)
-        pieces = [[split_long(text, subwords, limit) for text in document] for document in documents]
+        pieces = [
+            [split_long(text, subwords, limit) if text.strip() else [[]] for text in document] for document in documents
+        ]
         source = [[ids for sentence in document for ids in sentence] for document in pieces]
         target = self.translate_ids(source, settings, done)
         translations = []
-        for document, translated in zip(pieces, target, strict=True):
+        for document, cut, translated in zip(documents, pieces, target, strict=True):
             texts = iter(one_line(subwords.decode(ids)) for ids in translated)
-            translations.append([" ".join(islice(texts, len(sentence))) for sentence in document])
+            joined = [" ".join(islice(texts, len(sentence))) for sentence in cut]
+            # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
+            translations.append([new or one_line(old) for old, new in zip(document, joined, strict=True)])
         return translations
 
     def translate_ids(
