@@ -12,7 +12,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
@@ -306,15 +306,17 @@ def probe_arguments(parser: ArgumentParser) -> None:
 
 
 def probe(arguments: Namespace) -> None:
-    from docflat import probe
+    from docflat.language import Language
+    from docflat.probe import DEMO_STEPS, Probe, demo_lines, run
 
-    out, systems = arguments.out, arguments.systems
+    out, systems, probe = arguments.out, arguments.systems, Probe(Language(arguments.seed))
     if arguments.demo:
-        out, systems = out or Path("runs/demo"), ["docflat-c"]
-    steps = arguments.steps or (probe.DEMO_STEPS if arguments.demo else probe.STEPS)
-    rows = probe.run(out, systems, steps, arguments.seed)
+        out, systems, probe = out or Path("runs/demo"), ["docflat-c"], replace(probe, steps=DEMO_STEPS)
+    if arguments.steps:
+        probe = replace(probe, steps=arguments.steps)
+    rows = run(probe, out, systems)
     if arguments.demo and not arguments.json:
-        print(*probe.demo_lines(out, arguments.seed), sep="\n")
+        print(*demo_lines(probe, out), sep="\n")
     _print_rows(rows, arguments.json, title="right pronouns in per cent, by the distance of what they refer to")
     if arguments.demo and not arguments.json:
         print(f"\nThe model is yours to try: docflat translate --model {out}/models/docflat-c/model")

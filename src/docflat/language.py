@@ -14,15 +14,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import cached_property
 
 from docflat.documents import Document
 
-THINGS = 12  # a document names each at most once, so that a reference has one antecedent
-WORDS = 20  # other words
 ENDINGS = ("r", "s")
 PRONOUNS = ("ol", "am")  # one for each ending
-SENTENCES = 12  # in a document
-FARTHEST = 8  # sentences between a thing and a reference to it
 
 
 @dataclass(frozen=True)
@@ -34,41 +31,52 @@ class ProbeDocument:
     pronouns: tuple[str, ...]  # what the reference must become
 
 
+@dataclass(frozen=True)
 class Language:
-    """The words, drawn once; documents are drawn from them."""
+    """The words are drawn once, by the seed; documents are drawn from them."""
 
-    def __init__(self, seed: int) -> None:
-        chance = random.Random(f"words {seed}")
+    seed: int
+    sentences: int = 12  # in a document
+    farthest: int = 8  # sentences between a thing and a reference to it
+    things: int = 12  # a document names each at most once, so that a reference has one antecedent
+    words: int = 20  # others
+
+    @cached_property
+    def lexicon(self) -> tuple[list[str], list[str], list[str], list[str]]:
+        """Stems of things and other words, source and target: entry n of one means entry n of the other."""
+        chance = random.Random(f"words {self.seed}")
         drawn: set[str] = set()
-        while len(drawn) < 2 * (THINGS + WORDS):
+        while len(drawn) < 2 * (self.things + self.words):
             drawn.add("".join(chance.choice("bdfgklmnprstvz") + chance.choice("aeiou") for _ in range(2)))
-        words = sorted(drawn)
-        chance.shuffle(words)
-        self.things = words[:THINGS], words[THINGS : 2 * THINGS]  # source and target stems
-        self.words = words[2 * THINGS : 2 * THINGS + WORDS], words[2 * THINGS + WORDS :]
+        stems = sorted(drawn)
+        chance.shuffle(stems)
+        things, words = stems[: 2 * self.things], stems[2 * self.things :]
+        return things[::2], things[1::2], words[::2], words[1::2]
 
     def document(self, chance: random.Random) -> ProbeDocument:
-        things = chance.sample(range(THINGS), SENTENCES)
+        source_things, target_things, source_words, target_words = self.lexicon
+        things = chance.sample(range(self.things), self.sentences)
         genders = [chance.randrange(len(ENDINGS)) for _ in things]
         source: list[str] = []
         target: list[str] = []
         distances: list[int] = []
         pronouns: list[str] = []
         for place, (thing, gender) in enumerate(zip(things, genders, strict=True)):
-            first, second, third = (chance.randrange(WORDS) for _ in range(3))
-            distance = chance.randint(1, min(place, FARTHEST)) if place else 0
+            distance = chance.randint(1, min(place, self.farthest)) if place else 0
             pronoun = PRONOUNS[genders[place - distance]] if distance else ""
-            reference = "we" + self.things[0][things[place - distance]]
-            for side, middle, text in ((0, reference, source), (1, pronoun, target)):
-                named = self.things[side][thing] + ENDINGS[gender]
-                words = self.words[side]
-                text.append(
-                    " ".join([words[first], named, words[second], *([middle, words[third]] if distance else [])])
-                )
+            reference = "we" + source_things[things[place - distance]]
+            first, second, third = (chance.randrange(self.words) for _ in range(3))
+            for text, stems, words, referring in (
+                (source, source_things, source_words, reference),
+                (target, target_things, target_words, pronoun),
+            ):
+                sentence = [words[first], stems[thing] + ENDINGS[gender], words[second]]
+                text.append(" ".join([*sentence, referring, words[third]] if distance else sentence))
             distances.append(distance)
             pronouns.append(pronoun)
         return ProbeDocument(Document(source, target), tuple(distances), tuple(pronouns))
 
-    def documents(self, number: int, seed: str) -> list[ProbeDocument]:
-        chance = random.Random(seed)
+    def documents(self, number: int, split: str) -> list[ProbeDocument]:
+        """The documents of a split, such as "train": always the same."""
+        chance = random.Random(f"{split} {self.seed}")
         return [self.document(chance) for _ in range(number)]

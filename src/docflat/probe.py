@@ -10,34 +10,44 @@ import json
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from docflat.atomic import write_whole
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import warn
 from docflat.documents import Pair
-from docflat.language import FARTHEST, PRONOUNS, Language, ProbeDocument
+from docflat.language import PRONOUNS, Language, ProbeDocument
 from docflat.preparing import prepare
 from docflat.recipe import Recipe, Stage
 from docflat.systems import SYSTEMS, find_system
 from docflat.training import train
 from docflat.translator import Translator
 
-TRAINING_DOCUMENTS, VALIDATION_DOCUMENTS, TEST_DOCUMENTS = 4000, 20, 200
-FIRST_STEPS = 400  # of stage I, which all systems share
-STEPS = 3500  # of stage II
+
+@dataclass(frozen=True)
+class Probe:
+    """What is measured: the same for every system."""
+
+    language: Language
+    context: int = 3  # sentences of local context
+    training_documents: int = 4000
+    test_documents: int = 200
+    first_steps: int = 400  # of stage I, which all systems share
+    steps: int = 3500  # of stage II
+    sizes: ModelSizes = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=2, decoder_layers=2)  # noqa: RUF009
+
+    def test(self) -> list[ProbeDocument]:
+        return self.language.documents(self.test_documents, "test")
+
+
 DEMO_STEPS = 2200  # enough for docflat-c, which learns fastest
-SIZES = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=2, decoder_layers=2)
-ROWS = RowSettings(context=3, max_tokens=64, index_shift=0.0)
 
 
-def run(
-    out: Path | None = None,
-    systems: Sequence[str] | None = None,
-    steps: int = STEPS,
-    seed: int = 1,
-) -> list[dict[str, Any]]:
+def run(probe: Probe, out: Path | None = None, systems: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Train and measure; one row for each system, with its accuracy at every distance in per cent.
 
     out: keeps the data, the models, probe.json and probe.png; what is there already is not trained again.
@@ -46,19 +56,21 @@ def run(
     for name in names:
         find_system(name)
     with ExitStack() as stack:
+        # At this size threads spend more time waiting for each other than they save, above all on a busy machine.
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="docflat-probe-")))
-        language = Language(seed)
-        data = prepared_data(language, folder, seed)
-        train(recipe(folder, data, "sent2sent", FIRST_STEPS, seed, start=None))
-        test = language.documents(TEST_DOCUMENTS, f"test {seed}")
+        data = prepared_data(probe, folder)
+        train(recipe(probe, folder, data, "sent2sent", probe.first_steps, start=None))
+        test = probe.test()
         rows = []
         for name in names:
-            train(recipe(folder, data, name, steps, seed, start=first_model(folder)))
+            train(recipe(probe, folder, data, name, probe.steps, start=first_model(folder)))
             rows.append({"system": name, **accuracies(test, translate(load(folder, name), test))})
         rows.append({"system": "chance", **{key: 100 / len(PRONOUNS) for key in rows[0] if key != "system"}})
         if out is not None:
             write_whole(out / "probe.json", json.dumps(rows, indent=2) + "\n")
-            plot(rows, out / "probe.png")
+            plot(rows, probe.context, out / "probe.png")
     return rows
 
 
@@ -71,27 +83,28 @@ def load(folder: Path, system: str) -> Translator:
     return Translator.load(folder / "models" / system / "model", device="cpu", first_pass=first_model(folder))
 
 
-def prepared_data(language: Language, folder: Path, seed: int) -> Path:
+def prepared_data(probe: Probe, folder: Path) -> Path:
     """Write the language's documents and prepare them, as a user would theirs."""
     prepared = folder / "prepared"
     if prepared.exists():
         return prepared
     folder.mkdir(parents=True, exist_ok=True)
     pairs = []
-    for split, number in (("train", TRAINING_DOCUMENTS), ("valid", VALIDATION_DOCUMENTS)):
-        documents = language.documents(number, f"{split} {seed}")
+    for split, number in (("train", probe.training_documents), ("valid", 20)):
+        documents = probe.language.documents(number, split)
         for side in ("source", "target"):
             text = "\n\n".join("\n".join(getattr(one.document, side)) for one in documents)
-            (folder / f"{split}.{side}").write_text(text + "\n", encoding="utf-8")
+            write_whole(folder / f"{split}.{side}", text + "\n")
         pairs.append(Pair(folder / f"{split}.source", folder / f"{split}.target"))
+    # More subwords than the language has words: every word becomes one.
     prepare(pairs[:1], prepared, valid_pairs=pairs[1:], vocabulary=2000, index_tokens=16)
     return prepared
 
 
-def recipe(folder: Path, data: Path, system: str, steps: int, seed: int, start: Path | None) -> Recipe:
+def recipe(probe: Probe, folder: Path, data: Path, system: str, steps: int, start: Path | None) -> Recipe:
     stage = Stage(
         system,
-        rows=ROWS,
+        rows=RowSettings(context=probe.context, max_tokens=64, index_shift=0.0),
         start=start,
         batch_tokens=1024,
         accumulate=1,
@@ -105,13 +118,12 @@ def recipe(folder: Path, data: Path, system: str, steps: int, seed: int, start: 
         validate_every=steps,
         validation_sample=0,
     )
-    name = system if start else f"{system}-first"
     return Recipe(
         data,
-        folder / "models" / name,
+        folder / "models" / (system if start else f"{system}-first"),
         (stage,),
-        model=SIZES,
-        seed=seed,
+        model=probe.sizes,
+        seed=probe.language.seed,
         device="cpu",
         log_every=max(1, steps // 5),
         tensorboard=False,
@@ -125,15 +137,16 @@ def translate(translator: Translator, documents: Sequence[ProbeDocument]) -> lis
 
 def accuracies(documents: Sequence[ProbeDocument], translations: Sequence[Sequence[str]]) -> dict[str, float]:
     """Per cent of references with the right pronoun and no other, by distance."""
-    right, all_ = [0] * (FARTHEST + 1), [0] * (FARTHEST + 1)
+    farthest = max(distance for document in documents for distance in document.distances)
+    right, all_ = [0] * (farthest + 1), [0] * (farthest + 1)
     for document, translation in zip(documents, translations, strict=True):
         for distance, pronoun, text in zip(document.distances, document.pronouns, translation, strict=True):
             all_[distance] += 1
             right[distance] += [word for word in text.split() if word in PRONOUNS] == [pronoun]
-    return {f"distance {n}": 100 * right[n] / all_[n] for n in range(1, FARTHEST + 1)}
+    return {f"distance {n}": 100 * right[n] / all_[n] for n in range(1, farthest + 1)}
 
 
-def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
+def plot(rows: Sequence[dict[str, Any]], context: int, path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -148,16 +161,16 @@ def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
         chance = row["system"] == "chance"
         style = {"color": "gray", "linestyle": ":"} if chance else {"marker": "o", "linewidth": 1}
         axes.plot(places, values, label=row["system"], **style)
-    axes.axvline(ROWS.context + 0.5, color="gray", linewidth=0.8, linestyle="--")
-    axes.text(ROWS.context + 0.55, 2, f"local context ends (c = {ROWS.context})", fontsize=8, color="gray")
+    axes.axvline(context + 0.5, color="gray", linewidth=0.8, linestyle="--")
+    axes.text(context + 0.55, 2, f"local context ends (c = {context})", fontsize=8, color="gray")
     axes.set(xlabel="distance to the antecedent, in sentences", ylabel="right pronouns, %", ylim=(0, 104))
     axes.legend(fontsize=8, loc="lower left")
     figure.savefig(path, dpi=120)
 
 
-def demo_lines(folder: Path, seed: int = 1) -> list[str]:
+def demo_lines(probe: Probe, folder: Path) -> list[str]:
     """A document translated without and with context; marks show which words the context changed, and how it did."""
-    document = Language(seed).documents(TEST_DOCUMENTS, f"test {seed}")[0]
+    document = probe.test()[0]
     source = document.document.source
     alone = Translator.load(first_model(folder), device="cpu").translate(source, beam=1)
     together = load(folder, "docflat-c").translate(source, beam=1)

@@ -95,7 +95,7 @@ class Translator:
         subwords = self.folder.subwords
         # A sentence longer than anything in training is translated in pieces.
         limit = max(1, self.folder.config.rows.max_tokens // 2)
-        pieces = [
+        pieces: list[list[list[Ids]]] = [
             [split_long(text, subwords, limit) if text.strip() else [[]] for text in document] for document in documents
         ]
         source = [[ids for sentence in document for ids in sentence] for document in pieces]
