@@ -36,15 +36,16 @@ class Probe:
     context: int = 3  # sentences of local context
     training_documents: int = 4000
     test_documents: int = 200
-    first_steps: int = 400  # of stage I, which all systems share
-    steps: int = 3500  # of stage II
+    batch_tokens: int = 2048
+    first_steps: int = 300  # of stage I, which all systems share
+    steps: int = 2200  # of stage II
     sizes: ModelSizes = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=2, decoder_layers=2)  # noqa: RUF009
 
     def test(self) -> list[ProbeDocument]:
         return self.language.documents(self.test_documents, "test")
 
 
-DEMO_STEPS = 2200  # enough for docflat-c, which learns fastest
+DEMO_STEPS = 1500  # enough for docflat-c, which learns fastest
 
 
 def run(probe: Probe, out: Path | None = None, systems: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -106,10 +107,10 @@ def recipe(probe: Probe, folder: Path, data: Path, system: str, steps: int, star
         system,
         rows=RowSettings(context=probe.context, max_tokens=64, index_shift=0.0),
         start=start,
-        batch_tokens=1024,
+        batch_tokens=probe.batch_tokens,
         accumulate=1,
         learning_rate=2e-3,
-        warmup_steps=400,
+        warmup_steps=200,
         dropout=0.0,
         label_smoothing=0.0,
         max_steps=steps,

@@ -10,6 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import takewhile
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -98,104 +101,102 @@ def test_killed_processes_end_with_the_same_weights_and_log(data: Path, uninterr
     assert outcome(out) == uninterrupted
 
 
-# Runs trainings in forks of itself, which have torch already. With a folder for snapshots, it keeps the state of the
-# disk before each operation on files below `out`, and, where one empties a file, also the state right after: what
-# a kill at any of these moments would leave behind.
-SERVER = """
-import json, os, shutil, sys
-import docflat.cli, docflat.training, sacrebleu
+OPERATIONS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree"}
+watchers: list[Callable[[str, tuple[Any, ...]], None]] = []  # Python has no way to remove an audit hook
 
-def watch(out, snapshots):
-    busy, count = [], 0
-    def hook(event, arguments):
-        nonlocal count
-        if busy or event not in ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree"):
+
+@contextmanager
+def snapshots_of(out: Path, folder: Path) -> Iterator[None]:
+    """Keep the state of the disk before each operation on files in `out`: what a kill there would leave behind.
+
+    Where an operation empties a file, keep the state right after as well.
+    """
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in OPERATIONS or not isinstance(arguments[0], str | PathLike):
             return
-        path = os.fspath(arguments[0]) if isinstance(arguments[0], (str, os.PathLike)) else ""
-        if not path.startswith(out):
+        path = Path(arguments[0])
+        if not path.is_relative_to(out):
             return
-        busy.append(True)
-        try:
-            emptied = event == "open" and isinstance(arguments[1], str) and "w" in arguments[1] and os.path.exists(path)
-            for empty in (False, True) if emptied else (False,):
-                copy = os.path.join(snapshots, f"{count:04d}")
-                shutil.copytree(out, copy) if os.path.exists(out) else os.mkdir(copy)
-                if empty:
-                    open(copy + path[len(out):], "w").close()
-                with open(copy + ".txt", "w") as note:
-                    note.write(("after emptying " if empty else f"before {event} ") + path[len(out):])
-                count += 1
-        finally:
-            busy.pop()
-    sys.addaudithook(hook)
+        watchers.clear()  # what this function does itself is no event
+        mode = arguments[1] if event == "open" else None
+        empties = isinstance(mode, str) and "w" in mode and path.exists()
+        for note in (f"before {event}", "after emptying")[: 2 if empties else 1]:
+            copy = folder / f"{len(list(folder.iterdir())):04d} {note} {path.relative_to(out)}".replace("/", ":")
+            shutil.copytree(out, copy) if out.exists() else copy.mkdir()
+            if note == "after emptying":
+                (copy / path.relative_to(out)).write_bytes(b"")
+        watchers.append(watch)
 
-for line in sys.stdin:
-    order = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        sys.stdout = sys.stderr = open(order["log"], "w")
-        if order["snapshots"]:
-            watch(order["out"], order["snapshots"])
-        docflat.cli.main(["train", order["recipe"], "out=" + order["out"]])
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+    if not hasattr(sys, "docflat_watched"):
+        sys.addaudithook(lambda event, arguments: watchers[0](event, arguments) if watchers else None)
+        sys.docflat_watched = True  # type: ignore[attr-defined]
+    watchers.append(watch)
+    try:
+        yield
+    finally:
+        watchers.clear()
 
 
-class Server:
-    def __init__(self, folder: Path) -> None:
-        self.log = folder / "server.log"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVER], env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def train(self, recipe: Path, out: Path, snapshots: Path | None = None) -> None:
-        order = {
-            "recipe": str(recipe),
-            "out": str(out),
-            "log": str(self.log),
-            "snapshots": snapshots and str(snapshots),
-        }
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.flush()
-        status = self.process.stdout.readline().strip()
-        assert status == "0", self.log.read_text()
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path)
-    yield server
-    server.process.communicate()
-
-
-def contents(folder: Path) -> Mapping:
+def contents(folder: Path) -> str:
     """Files with their bytes, and folders."""
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    paths = sorted(folder.rglob("*"))
+    return repr([(str(path.relative_to(folder)), path.read_bytes() if path.is_file() else None) for path in paths])
 
 
-def test_every_state_a_kill_can_leave_leads_to_the_same_end(data: Path, server: Server, tmp_path: Path):
-    recipe = write_recipe(tmp_path / "recipe.yaml", recipe_mapping(data, tmp_path / "x", *SHORT))
-    snapshots = tmp_path / "snapshots"
+def take_snapshots(data: Path, out: Path, snapshots: Path) -> list[Path]:
+    """Train SHORT; all different states that `out` passed through, in their order."""
     snapshots.mkdir()
-    server.train(recipe, tmp_path / "watched", snapshots)
-    expected = outcome(tmp_path / "watched")
-    assert expected["results"]["stage-2"]["steps"] == 5
-
+    with snapshots_of(out, snapshots):
+        run_training(data, out, *SHORT)
     states: dict[str, Path] = {}
-    for copy in sorted(path for path in snapshots.iterdir() if path.is_dir()):
-        states.setdefault(repr(sorted(contents(copy).items())), copy)
-    assert len(states) > 40
-    bad = []
-    for copy in states.values():
-        server.train(recipe, copy)
-        found = outcome(copy)
+    for copy in sorted(snapshots.iterdir()):
+        states.setdefault(contents(copy), copy)
+    return list(states.values())
+
+
+def spoilt(data: Path, states: list[Path], expected: Mapping, work: Path) -> str:
+    """Go on from each of these states; a line for each that ends otherwise than expected."""
+    lines = []
+    for copy in states:
+        shutil.rmtree(work, ignore_errors=True)
+        results = run_training(data, shutil.copytree(copy, work), *SHORT)
+        found = outcome(work)
+        # A kill may leave a checkpoint that was about to be removed.
+        found["checkpoints"] = {path: found["checkpoints"].get(path) for path in expected["checkpoints"]}
         different = [what for what in expected if found[what] != expected[what]]
-        if different:
-            bad.append(f"{copy.with_suffix('.txt').read_text()}: {', '.join(different)}")
-        shutil.rmtree(copy)
-    assert not bad
+        if different or [result["steps"] for result in results] != [6, 5]:
+            lines.append(f"{copy.name}: {', '.join(different)}")
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def watched(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping, list[Path]]:
+    """The outcome of SHORT and the states on the way."""
+    folder = tmp_path_factory.mktemp("watched")
+    states = take_snapshots(data, folder / "out", folder / "snapshots")
+    return outcome(folder / "out"), states
+
+
+def test_every_state_a_kill_can_leave_leads_to_the_same_end(
+    data: Path, watched: tuple[Mapping, list[Path]], tmp_path: Path
+):
+    expected, states = watched
+    assert len(states) > 50
+    assert spoilt(data, states, expected, tmp_path / "work") == ""
+
+
+def test_a_kill_while_it_is_started_again_loses_nothing(
+    data: Path, watched: tuple[Mapping, list[Path]], tmp_path: Path
+):
+    """Of the stage that goes on, the log has lines after the checkpoint, which must go, and before, which must stay."""
+    expected, states = watched
+    state = next(state for state in states if "stage-2:checkpoints:step-00000004.partial" in state.name)
+    shutil.copytree(state, tmp_path / "out")
+    again = take_snapshots(data, tmp_path / "out", tmp_path / "snapshots")
+    start = list(takewhile(lambda state: ".partial" not in state.name or "recipe" in state.name, again))
+    assert any("log.jsonl" in state.name for state in start)
+    assert spoilt(data, start, expected, tmp_path / "work") == ""
 
 
 @pytest.fixture(scope="module")

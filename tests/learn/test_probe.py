@@ -1,4 +1,4 @@
-"""The probe's pattern on a smaller language: who sees what is a property of the systems, so it must show in learning."""
+"""The probe's pattern on a smaller language: who sees what is a property of the systems and must show in learning."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ SMALL = Probe(
     context=1,
     training_documents=3000,
     test_documents=100,
+    batch_tokens=1024,
     first_steps=150,
     steps=700,
     sizes=ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=1, decoder_layers=1),
