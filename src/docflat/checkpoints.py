@@ -7,6 +7,7 @@ checkpoint is what training goes on from: weights, optimiser and state.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -158,6 +159,14 @@ class Progress:
     best_step: int = 0
     worse: int = 0  # validations since the best
     loss_scale: float = 0.0  # of fp16
+
+    def note(self, loss: float) -> None:
+        """The validation loss at this step."""
+        if not math.isfinite(loss):
+            raise InputError(f"the validation loss is {loss} at step {self.step}; a lower learning rate may help")
+        self.worse += 1
+        if self.best_loss is None or loss < self.best_loss:
+            self.best_loss, self.best_step, self.worse = loss, self.step, 0
 
 
 class Checkpoints:

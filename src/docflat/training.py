@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from docflat import __version__
@@ -30,19 +28,17 @@ from docflat.checkpoints import (
     write_json,
 )
 from docflat.corpus import Corpus
-from docflat.decoding import DecodingSettings, Mode
 from docflat.errors import InputError
 from docflat.log import Log
+from docflat.meter import Meter
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.settings import to_mapping
 from docflat.subwords import Subwords
 from docflat.systems import System, find_system
 from docflat.transformer import Transformer
-from docflat.translator import Translator, symbols_of
-
-# Dense bf16 peak of the data sheets, FLOP/s, for the share of it that training reaches (MFU).
-PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "A40": 149.7e12, "L40": 181e12}
+from docflat.translator import symbols_of
+from docflat.validation import Validation
 
 # What may differ when a training goes on: when it ends and what it shows, not what it computes.
 CHANGEABLE = {
@@ -145,6 +141,53 @@ def differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]
         yield key, a, b
 
 
+class Learner:
+    """A model and how it is updated."""
+
+    def __init__(
+        self, model: Transformer, stage: Stage, recipe: Recipe, processes: Processes, seeds: list[int]
+    ) -> None:
+        self.stage, self.processes, self.seeds = stage, processes, seeds
+        self.model = model.to(processes.device).train()
+        self.model.word_dropout = stage.word_dropout
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, betas=stage.betas, fused=True)
+        self.runner: Any = torch.compile(self.model, dynamic=True) if recipe.compile else self.model
+        if processes.world > 1:
+            self.runner = DistributedDataParallel(self.runner)
+        half = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[recipe.precision]
+        kind = processes.device.type
+        self.cast = contextlib.nullcontext() if half is None else torch.autocast(kind, half)
+        self.half = recipe.precision == "fp16"
+        self.scale_losses(0.0)
+
+    def scale_losses(self, scale: float) -> None:
+        """Start, or go on, with losses scaled for fp16; 0: with the first scale."""
+        kind = self.processes.device.type
+        self.scaler = torch.amp.GradScaler(kind, init_scale=scale or 2.0**13, enabled=self.half)
+
+    def update(self, step: Step, number: int, rate: float, meter: Meter) -> None:
+        """One step: all its micro-batches, then the optimiser."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        world = self.processes.world
+        for nth, (micro, batch) in enumerate(zip(step.numbers, step.batches, strict=True)):
+            # Chance depends on the micro-batch alone: not on how many processes there are, nor on interruptions.
+            torch.manual_seed(int(np.random.SeedSequence([*self.seeds, number, micro]).generate_state(1)[0]))
+            last = nth == len(step.batches) - 1
+            with contextlib.nullcontext() if last or world == 1 else self.runner.no_sync():
+                with self.cast:
+                    loss, plain = self.runner(batch.to(self.processes.device), self.stage.label_smoothing)
+                # DistributedDataParallel takes the mean over processes; the loss is a mean over labels.
+                self.scaler.scale(loss * (world / step.labels)).backward()
+            meter.add(batch, plain)
+        if self.stage.clip:
+            self.scaler.unscale_(self.optimizer)
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.stage.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+
+
 class StageTraining:
     """One stage: its data, its model and its loop."""
 
@@ -207,81 +250,45 @@ class StageTraining:
         return model
 
     def _train(self) -> None:
-        stage, recipe, processes = self.stage, self.recipe, self.processes
+        stage, processes = self.stage, self.processes
         batches = self._batches(self._open("train"))
-        validation = self._batches(valid := self._open("valid")).plan()
-        sample = validation_sample(valid, stage.validation_sample)
-        model = self._build().to(processes.device)
-        model.word_dropout = stage.word_dropout
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=stage.betas, fused=True)
-        progress = self.checkpoints.resume(model, optimizer) or Progress()
-        if not len(batches.plan(np.random.default_rng([recipe.seed, self.number, 0]))):
-            raise InputError("no sentence fits into rows.max_tokens; there is nothing to train on", recipe.data)
-
-        runner: Any = torch.compile(model, dynamic=True) if recipe.compile else model
-        if processes.world > 1:
-            runner = DistributedDataParallel(runner)
-        half = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[recipe.precision]
-        cast = contextlib.nullcontext() if half is None else torch.autocast(processes.device.type, half)
-        scaler = torch.amp.GradScaler(
-            processes.device.type,
-            init_scale=progress.loss_scale or 2.0**13,
-            enabled=recipe.precision == "fp16",
-        )
-        log = Log(self.folder, progress.step, recipe.tensorboard, silent=not processes.first)
-        parameters = sum(parameter.numel() for parameter in model.parameters())
+        if not len(batches.plan()):
+            raise InputError("no sentence fits into rows.max_tokens; there is nothing to train on", self.recipe.data)
+        valid = self._open("valid")
+        validation = Validation(valid, self._batches(valid).plan(), stage.validation_sample, processes)
+        learner = Learner(self._build(), stage, self.recipe, processes, [self.recipe.seed, self.number])
+        progress = self.checkpoints.resume(learner.model, learner.optimizer) or Progress()
+        learner.scale_losses(progress.loss_scale)
+        log = Log(self.folder, progress.step, self.recipe.tensorboard, silent=not processes.first)
+        parameters = sum(parameter.numel() for parameter in learner.model.parameters())
         log.say(
-            f"stage {self.number + 1}, {stage.system}: {parameters:,} parameters, {recipe.precision} on"
+            f"stage {self.number + 1}, {stage.system}: {parameters:,} parameters, {self.recipe.precision} on"
             f" {processes.world} x {processes.device.type}" + (f", from step {progress.step}" if progress.step else "")
         )
-        meter = Meter(model, processes, log, recipe.log_every, stage)
-        seeds = [recipe.seed, self.number]
-        steps = ahead(steps_from(batches, seeds, progress, stage.accumulate, processes))
-        model.train()
+        meter = Meter(learner.model, processes, log, self.recipe.log_every, stage)
+        steps = ahead(steps_from(batches, learner.seeds, progress, stage.accumulate, processes))
         meter.start(progress)
 
         while not self._over(progress):
             step = next(steps)
             progress.step += 1
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate(progress.step, stage.learning_rate, stage.warmup_steps)
-            for nth, (number, batch) in enumerate(zip(step.numbers, step.batches, strict=True)):
-                # Chance depends on the micro-batch alone: not on how many processes there are, nor on interruptions.
-                torch.manual_seed(int(np.random.SeedSequence([*seeds, progress.step, number]).generate_state(1)[0]))
-                last = nth == len(step.batches) - 1
-                with contextlib.nullcontext() if last or processes.world == 1 else runner.no_sync():
-                    with cast:
-                        loss, plain = runner(batch.to(processes.device), stage.label_smoothing)
-                    # DistributedDataParallel takes the mean over processes; the loss is a mean over labels.
-                    scaler.scale(loss * (processes.world / step.labels)).backward()
-                meter.add(batch, plain)
-            if stage.clip:
-                scaler.unscale_(optimizer)
-                torch.nn.utils.clip_grad_norm_(model.parameters(), stage.clip)
-            scaler.step(optimizer)
-            scaler.update()
-            optimizer.zero_grad(set_to_none=True)
+            rate = learning_rate(progress.step, stage.learning_rate, stage.warmup_steps)
+            learner.update(step, progress.step, rate, meter)
             progress.epoch, progress.batch = step.epoch, step.batch
-            meter.step(progress, learning_rate(progress.step, stage.learning_rate, stage.warmup_steps))
-
+            meter.step(progress, rate)
             if progress.step % stage.validate_every == 0 or self._over(progress):
-                loss = self._validate(model, validation, cast)
-                bleu = self._bleu(model, valid, sample)
-                if not math.isfinite(loss):
-                    raise InputError(f"the validation loss is {loss} at step {progress.step}: lower the learning rate")
-                improved = progress.best_loss is None or loss < progress.best_loss
-                progress.worse = 0 if improved else progress.worse + 1
-                if improved:
-                    progress.best_loss, progress.best_step = loss, progress.step
-                progress.loss_scale = scaler.get_scale()
+                loss = validation.loss(learner.model, learner.cast)
+                bleu = validation.bleu(ModelFolder(self.config, self.subwords, learner.model))
+                progress.note(loss)
+                progress.loss_scale = learner.scaler.get_scale()
                 meter.validated(progress, loss, bleu)
                 if processes.first:
-                    self.checkpoints.save(model, optimizer, progress)
+                    self.checkpoints.save(learner.model, learner.optimizer, progress)
                 processes.wait()
                 meter.start(progress)
         steps.close()
         if processes.first:
-            self._finish(progress, validation, valid, sample, log)
+            self._finish(progress, validation, log)
         log.close()
 
     def _over(self, progress: Progress) -> bool:
@@ -297,44 +304,11 @@ class StageTraining:
             ends = ends or bool(self.processes.sum(late.to(self.processes.device)).item())
         return bool(ends)
 
-    @torch.inference_mode()
-    def _validate(self, model: Transformer, plan: Plan, cast: Any) -> float:
-        """Cross-entropy per token on the validation set, without smoothing."""
-        model.eval()
-        total = torch.zeros(1, dtype=torch.float64, device=self.processes.device)
-        for number in range(self.processes.rank, len(plan), self.processes.world):
-            with cast:
-                total += model(plan[number].to(self.processes.device))[1]
-        model.train()
-        return float(self.processes.sum(total)) / int(plan.labels.sum())
-
-    def _bleu(self, model: Transformer, valid: Corpus, sample: list[int]) -> float | None:
-        """BLEU of a greedy translation of some validation documents, by the model's own context."""
-        if not sample or not self.processes.first:
-            return None
-        from sacrebleu.metrics.bleu import BLEU
-
-        model.eval()
-        translator = Translator(ModelFolder(self.config, self.subwords, model))
-        mode: Mode = "sentence" if self.system.sentence_level else "sequential"
-        documents = [document_ids(valid, number) for number in sample]
-        with (
-            torch.inference_mode(),
-            torch.autocast("cuda", torch.bfloat16, enabled=self.processes.device.type == "cuda"),
-        ):
-            hypotheses = translator.translate_ids([source for source, _ in documents], DecodingSettings(mode, beam=1))
-        model.train()
-        decode = self.subwords.decode
-        system = [decode(ids) for document in hypotheses for ids in document]
-        references = [decode(ids) for _, target in documents for ids in target]
-        return float(BLEU().corpus_score(system, [references]).score)
-
-    def _finish(self, progress: Progress, plan: Plan, valid: Corpus, sample: list[int], log: Log) -> None:
+    def _finish(self, progress: Progress, validation: Validation, log: Log) -> None:
         """Write the model folder: the mean of the last checkpoints, or the best one where the mean is worse.
 
         It is worse when training was still gaining fast: the mean then looks back to weaker weights.
         """
-        alone = StageTraining(self.recipe, self.number, Processes(0, 1, self.processes.device))
         paths = self.checkpoints.last(self.stage.average)
         best = self.checkpoints.path(progress.best_step) / "model.safetensors"
         measured = {}
@@ -342,10 +316,10 @@ class StageTraining:
             model = self.config.build(self.subwords)
             model.load_state_dict(weights)
             model.to(self.processes.device)
-            measured[kind] = (alone._validate(model, plan, contextlib.nullcontext()), model, weights)
+            measured[kind] = (validation.loss(model, alone=True), model, weights)
         kind = "average" if measured["average"][0] <= measured["best"][0] else "best"
         loss, model, weights = measured[kind]
-        bleu = alone._bleu(model, valid, sample)
+        bleu = validation.bleu(ModelFolder(self.config, self.subwords, model))
         result: dict[str, Any] = {
             "stage": self.number + 1,
             "system": self.stage.system,
@@ -368,106 +342,6 @@ class StageTraining:
         )
         log.record(progress.step, "model", True, of=kind, checkpoints=result["averaged"], loss=loss, bleu=bleu)
         write_json(self.folder / "result.json", result)
-
-
-class Meter:
-    """Counts what is trained and logs it; reads the loss from the device only when it logs."""
-
-    def __init__(
-        self,
-        model: Transformer,
-        processes: Processes,
-        log: Log,
-        every: int,
-        stage: Stage,
-    ) -> None:
-        self.processes, self.log, self.every = processes, log, every
-        self.max_steps, self.max_minutes = stage.max_steps, stage.max_minutes
-        sizes = model.sizes
-        square = sizes.dim * sizes.dim
-        feed_forward = 2 * sizes.dim * sizes.feed_forward
-        # Weights each token meets, for FLOPs: the source also makes keys and values for every decoder layer.
-        self.per_source = sizes.encoder_layers * (4 * square + feed_forward) + sizes.decoder_layers * 2 * square
-        self.per_target = sizes.decoder_layers * (6 * square + feed_forward)
-        self.per_label = sizes.dim * model.vocabulary.text_size
-        name = torch.cuda.get_device_name(processes.device) if processes.device.type == "cuda" else ""
-        self.peak = next((peak for key, peak in PEAKS.items() if key in name), None)
-
-    def start(self, progress: Progress) -> None:
-        """Begin to count, from now."""
-        self.clock, self.before = time.monotonic(), progress.seconds
-        self.steps, self.flops = 0, 0.0
-        self.losses = torch.zeros(1, dtype=torch.float64, device=self.processes.device)
-        self.labels, self.targets = 0, 0
-        self.since = self.clock
-
-    def add(self, batch: Batch, plain: Tensor) -> None:
-        self.losses += plain
-        self.labels += len(batch.labels)
-        self.targets += len(batch.target.tokens)
-        self.flops += 6 * (
-            len(batch.source.tokens) * self.per_source
-            + len(batch.target.tokens) * self.per_target
-            + len(batch.labels) * self.per_label
-        )
-
-    def step(self, progress: Progress, rate: float) -> None:
-        now = time.monotonic()
-        progress.seconds = self.before + now - self.clock
-        self.steps += 1
-        if progress.step % self.every:
-            return
-        counts = torch.tensor([self.labels, self.targets, self.flops], dtype=torch.float64, device=self.losses.device)
-        loss, labels, targets, flops = self.processes.sum(torch.cat([self.losses, counts])).tolist()
-        seconds = time.monotonic() - self.since
-        left = (self.max_steps - progress.step) * seconds / self.steps
-        if self.max_minutes:
-            left = min(left, 60 * self.max_minutes - progress.seconds)
-        self.log.record(
-            progress.step,
-            "train",
-            loss=loss / labels,
-            epoch=progress.epoch,
-            rate=rate,
-            target_tokens_per_second=targets / seconds,
-            mfu=flops / seconds / (self.peak * self.processes.world) if self.peak else None,
-            validation=progress.best_loss,
-            time_left=clock(left),
-        )
-        self.steps, self.flops, self.labels, self.targets = 0, 0.0, 0, 0
-        self.losses.zero_()
-        self.since = time.monotonic()
-
-    def validated(self, progress: Progress, loss: float, bleu: float | None) -> None:
-        self.log.record(
-            progress.step,
-            "validation",
-            True,
-            loss=loss,
-            perplexity=math.exp(min(loss, 50)),
-            bleu=bleu,
-            best_step=progress.best_step,
-        )
-
-
-def clock(seconds: float) -> str:
-    minutes, rest = divmod(max(0, int(seconds)), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
-
-
-def validation_sample(corpus: Corpus, sentences: int) -> list[int]:
-    """Whole documents, evenly spread, of about so many sentences together."""
-    sizes = np.diff(corpus.documents)
-    if not sentences or not len(sizes):
-        return []
-    wanted = max(1, min(len(sizes), round(sentences / sizes.mean())))
-    return [int(number) for number in np.linspace(0, len(sizes) - 1, wanted).round()]
-
-
-def document_ids(corpus: Corpus, number: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Source and target sentences of a document as ids."""
-    sentences = range(int(corpus.documents[number]), int(corpus.documents[number + 1]))
-    return [corpus.source[i].tolist() for i in sentences], [corpus.target[i].tolist() for i in sentences]
 
 
 def model_card(recipe: Recipe, stage: Stage, result: dict[str, Any]) -> str:

@@ -1,0 +1,72 @@
+"""Validation: the loss on all of the validation set, BLEU on a sample of its documents."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import torch
+
+from docflat.batches import Plan
+from docflat.checkpoints import ModelFolder
+from docflat.corpus import Corpus
+from docflat.decoding import DecodingSettings, Ids, Mode
+from docflat.processes import Processes
+from docflat.transformer import Transformer
+from docflat.translator import Translator
+
+
+class Validation:
+    """A validation set, laid out once; the processes share it."""
+
+    def __init__(self, corpus: Corpus, plan: Plan, sentences: int, processes: Processes) -> None:
+        """sentences: about how many to translate for BLEU."""
+        self.plan, self.processes = plan, processes
+        self.documents = [document_ids(corpus, number) for number in sample_documents(corpus, sentences)]
+
+    @torch.inference_mode()
+    def loss(self, model: Transformer, cast: Any = None, alone: bool = False) -> float:
+        """Cross-entropy per token, without smoothing. cast: that of training; alone: the others have gone on."""
+        model.eval()
+        processes = Processes(0, 1, self.processes.device) if alone else self.processes
+        device = processes.device
+        total = torch.zeros(1, dtype=torch.float64, device=device)
+        for number in range(processes.rank, len(self.plan), processes.world):
+            with cast or contextlib.nullcontext():
+                total += model(self.plan[number].to(device))[1]
+        model.train()
+        return float(processes.sum(total)) / int(self.plan.labels.sum())
+
+    def bleu(self, folder: ModelFolder) -> float | None:
+        """Of a greedy translation of the sample, with the model's own translations as context; on the first process."""
+        if not self.documents or not self.processes.first:
+            return None
+        from sacrebleu.metrics.bleu import BLEU
+
+        folder.model.eval()
+        mode: Mode = "sentence" if folder.system.sentence_level else "sequential"
+        on_gpu = self.processes.device.type == "cuda"
+        with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
+            sources = [source for source, _ in self.documents]
+            hypotheses = Translator(folder).translate_ids(sources, DecodingSettings(mode, beam=1))
+        folder.model.train()
+        decode = folder.subwords.decode
+        translated = [decode(ids) for document in hypotheses for ids in document]
+        references = [decode(ids) for _, target in self.documents for ids in target]
+        return float(BLEU().corpus_score(translated, [references]).score)
+
+
+def sample_documents(corpus: Corpus, sentences: int) -> list[int]:
+    """Whole documents, evenly spread, of about so many sentences together."""
+    sizes = np.diff(corpus.documents)
+    if not sentences or not len(sizes):
+        return []
+    wanted = max(1, min(len(sizes), round(sentences / sizes.mean())))
+    return [int(number) for number in np.linspace(0, len(sizes) - 1, wanted).round()]
+
+
+def document_ids(corpus: Corpus, number: int) -> tuple[list[Ids], list[Ids]]:
+    """Source and target sentences of a document as ids."""
+    sentences = range(int(corpus.documents[number]), int(corpus.documents[number + 1]))
+    return [corpus.source[i].tolist() for i in sentences], [corpus.target[i].tolist() for i in sentences]
