@@ -116,17 +116,17 @@ def test_an_error_of_several_lines_is_printed_as_one(capsys: Capture, library):
     assert fails(capsys, "train", "r.yaml") == "r.yaml: first second"
 
 
-def test_interruption_is_quiet_and_a_bug_is_not(capsys: Capture, library):
-    def interrupted(**settings: Any) -> None:
+def test_interruption_is_quiet_and_a_bug_is_not(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*settings: Any) -> None:
         raise KeyboardInterrupt
 
-    def broken(**settings: Any) -> None:
+    def broken(*settings: Any) -> None:
         raise ZeroDivisionError
 
-    library("probe", run=interrupted)
+    monkeypatch.setattr("docflat.probe.run", interrupted)
     assert docflat("probe") == 130
     assert capsys.readouterr() == ("", "")
-    library("probe", run=broken)
+    monkeypatch.setattr("docflat.probe.run", broken)
     with pytest.raises(ZeroDivisionError):
         cli.main(["probe"])
 
@@ -180,17 +180,15 @@ def test_train_prints_once_however_many_processes(capsys: Capture, library, monk
     assert capsys.readouterr().out == ""
 
 
-def test_probe_as_json(capsys: Capture, library):
-    library("probe", run=lambda **settings: [settings])
-    assert docflat("probe", "--systems", "doc2doc, docflat-c", "--steps", "9", "--json") == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row == {
-        "out": None,
-        "systems": ["doc2doc", "docflat-c"],
-        "steps": 9,
-        "demo": False,
-        "seed": 1,
-    }
+def test_probe_as_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
+    def run(probe: Any, out: Any, systems: Any) -> list[dict[str, Any]]:
+        return [{"steps": probe.steps, "seed": probe.language.seed, "out": out, "systems": systems}]
+
+    monkeypatch.setattr("docflat.probe.run", run)
+    assert docflat("probe", "--systems", "doc2doc, docflat-c", "--steps", "9", "--seed", "4", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {"steps": 9, "seed": 4, "out": None, "systems": ["doc2doc", "docflat-c"]}
+    ]
 
 
 def test_prepare_writes_a_folder_and_a_summary(capsys: Capture, tmp_path: Path):
