@@ -1,0 +1,17 @@
+"""A model folder written by an earlier version must keep loading, and translate as it did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from docflat import Translator
+
+FOLDER = Path(__file__).parents[1] / "data" / "model-format-1"
+
+
+def test_a_folder_of_format_1_translates_as_when_it_was_written() -> None:
+    # expected.json holds what the version that wrote the folder (0.1.0) made of these sentences.
+    sentences = ["The ship left.", "It was old."]
+    expected = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+    assert Translator.load(FOLDER, device="cpu").translate(sentences, mode="sequential", beam=2) == expected
