@@ -56,7 +56,7 @@ def print_table(
     """A table on stdout, in plain text where that is no terminal; `as_json`: a JSON list of objects."""
     rows = [list(row) for row in rows]
     if as_json:
-        objects = [dict(zip(columns, map(_finite, row), strict=True)) for row in rows]
+        objects = [dict(zip(columns, map(finite, row), strict=True)) for row in rows]
         print(json.dumps(objects, ensure_ascii=False, indent=2, default=str))
         return
     numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
@@ -105,7 +105,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
     # json would write NaN, which is not JSON.
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from docflat.console import warn
+from docflat.console import finite, warn
 
 
 class Log:
@@ -38,7 +38,9 @@ class Log:
         """Numbers of one moment. lasting: the line stays on a terminal, where others overwrite each other."""
         if self.file is None:
             return
-        self.file.write(json.dumps({"step": step, "kind": kind, **values}) + "\n")
+        # NaN is not JSON; a loss that is none reads as null.
+        numbers = {name: finite(value) for name, value in values.items()}
+        self.file.write(json.dumps({"step": step, "kind": kind, **numbers}) + "\n")
         self.file.flush()
         if self.board is not None:
             for name, value in values.items():

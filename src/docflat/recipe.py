@@ -60,6 +60,8 @@ class Stage:
         for name in ("dropout", "word_dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: must be at least 0 and less than 1")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError("betas: must be at least 0 and less than 1")
         if self.learning_rate <= 0:
             raise ValueError("learning_rate: must be more than 0")
         if self.rows.max_tokens > self.batch_tokens:
@@ -86,6 +88,8 @@ class Recipe:
             raise ValueError("stages: there must be at least one")
         if any(stage.start for stage in self.stages[1:]):
             raise ValueError("stages: only the first can have a start; the others go on from the one before")
+        if self.seed < 0:
+            raise ValueError("seed: must not be negative")
         if self.log_every < 1:
             raise ValueError("log_every: must be at least 1")
 
@@ -99,7 +103,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
             raise InputError(f"{override!r}: an override is key=value, such as stages.0.max_steps=500")
         try:
             value = yaml.safe_load(text)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError):  # a date such as 2023-02-31 is the latter
             raise InputError(f"{override!r}: the value is not YAML") from None
         _set(mapping, key.split("."), value, override)
         # What an override says stands in no line of the file.
@@ -120,7 +124,7 @@ def _set(mapping: dict[str, Any], keys: list[str], value: Any, override: str) ->
     for depth, key in enumerate(keys):
         last = depth == len(keys) - 1
         if isinstance(here, list):
-            if not key.isdigit() or int(key) >= len(here):
+            if not (key.isascii() and key.isdigit()) or int(key) >= len(here):
                 raise InputError(f"{override!r}: there is no {'.'.join(keys[: depth + 1])}")
             if last:
                 here[int(key)] = value
