@@ -77,6 +77,14 @@ class Segments:
         """(segments, longest, ...) -> (tokens, ...)."""
         return padded.flatten(0, 1)[self.slots]
 
+    def take(self, which: Tensor) -> tuple[Tensor, Segments]:
+        """Where the tokens of some segments are, and those segments by themselves."""
+        lengths = self.lengths[which]
+        starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        shift = self.starts.long()[which] - starts[:-1]
+        index = torch.arange(int(starts[-1]), device=lengths.device) + torch.repeat_interleave(shift, lengths)
+        return index, Segments(starts.int(), int(lengths.max()))
+
     def each(self, change: Callable[[Tensor], Tensor]) -> Segments:
         """The same with every tensor changed: moved, or pinned."""
         return Segments(change(self.starts), self.longest)
@@ -279,7 +287,8 @@ def ahead(items: Iterable[Callable[[], T]], depth: int = 4) -> Generator[T, None
         except BaseException as error:  # handed to the consumer, whoever it concerns
             put((None, error))
 
-    threading.Thread(target=work, daemon=True).start()
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
     try:
         while True:
             value, error = ready.get()
@@ -290,3 +299,4 @@ def ahead(items: Iterable[Callable[[], T]], depth: int = 4) -> Generator[T, None
             yield value  # type: ignore[misc]
     finally:
         stop.set()
+        worker.join()  # Python must not end while the thread is inside of torch

@@ -31,7 +31,7 @@ FORMAT = 1
 
 
 def write_json(path: Path, content: Any) -> None:
-    write_whole(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps(content, indent=2) + "\n")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def load_weights(model: Transformer, path: Path) -> None:
     """Load weights that must fit exactly."""
     weights = read_weights(path)
     own = model.state_dict()
-    for name in own.keys() | weights.keys():
+    for name in (*own, *weights):
         if name not in weights:
             raise InputError(f"the weights lack {name}: they are of another system", path)
         if name not in own:
@@ -125,9 +125,9 @@ def load_weights(model: Transformer, path: Path) -> None:
     model.load_state_dict(weights)
 
 
-def start_from(model: Transformer, path: Path, same_system: bool) -> None:
+def start_from(model: Transformer, path: Path, before: System, now: System) -> None:
     """Start a stage from another one's weights; what only the new system has keeps its first values."""
-    if same_system:
+    if before is now:
         return load_weights(model, path)
     weights = read_weights(path)
     own = model.state_dict()
@@ -135,7 +135,8 @@ def start_from(model: Transformer, path: Path, same_system: bool) -> None:
     if unknown:
         raise InputError(f"cannot start from these weights: {unknown[0]} does not fit this model", path)
     model.load_state_dict(weights, strict=False)
-    model.start_stage()
+    if before.sentence_level and not now.sentence_level:
+        model.start_index_tokens()
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
@@ -159,6 +160,7 @@ class Progress:
     best_step: int = 0
     worse: int = 0  # validations since the best
     loss_scale: float = 0.0  # of fp16
+    loss_scale_steps: int = 0  # since it last changed
 
     def note(self, loss: float) -> None:
         """The validation loss at this step."""

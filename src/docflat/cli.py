@@ -140,8 +140,7 @@ def translate_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--global-context",
         choices=("partial", "first-pass"),
-        default="first-pass",
-        help="what is seen of other sentences' translations in the second pass (default: %(default)s)",
+        help="what is seen of other sentences' translations in the second pass (default: first-pass)",
     )
     parser.add_argument(
         "--first-pass",
@@ -157,7 +156,8 @@ def translate_arguments(parser: ArgumentParser) -> None:
         metavar="X",
         help="scores are divided by length ** X (default: %(default)s)",
     )
-    _add_number(parser, "--window", 16, "sentences of a document that see each other")
+    window = "sentences of a document that see each other (default: as the model was trained, or 16)"
+    parser.add_argument("--window", type=_whole(1), metavar="N", help=window)
     _add_number(parser, "--batch-size", 64, "sentences decoded together; changes the speed, not the result")
     _add_boundaries(parser)
     parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line")
@@ -281,7 +281,10 @@ def _open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
     # A device or a pipe must not be renamed over.
     partial = path if path.exists() and not path.is_file() else path.with_name(path.name + ".partial")
     try:
-        stream = partial.open("w", encoding="utf-8", newline="\n")
+        from docflat.documents import OPENERS
+
+        opener = OPENERS.get(path.suffix.lower(), open)
+        stream = opener(partial, "wt", encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", path) from None
     try:
@@ -375,7 +378,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "train",
         "train a model as a recipe says, or go on with it",
-        "docflat train recipes/docflat.yaml out=runs/first stages.1.max_steps=2000",
+        "docflat train recipes/quickstart.yaml out=runs/first stages.1.max_steps=2000",
         train_arguments,
         train,
     ),

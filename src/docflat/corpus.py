@@ -183,7 +183,7 @@ class CorpusWriter:
             "hash": total.hexdigest()[:16],
             "about": self._about,
         }
-        text = json.dumps(facts, indent=2, ensure_ascii=False)
+        text = json.dumps(facts, indent=2)
         (self._partial / "corpus.json").write_text(text + "\n", encoding="utf-8")
 
 

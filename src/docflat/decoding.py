@@ -6,9 +6,9 @@ Documents come as lists of sentences, sentences as lists of ids; so do their tra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -37,8 +37,11 @@ class DecodingSettings:
         for name in ("beam", "window", "batch_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
-        if self.length_penalty < 0:
+        if not self.length_penalty >= 0:
             raise InputError("length_penalty must not be negative")
+        for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
+            if getattr(self, name) not in get_args(kind):
+                raise InputError(f"{name} {getattr(self, name)!r}: there are {', '.join(get_args(kind))}")
 
 
 class SentenceList:
@@ -73,10 +76,15 @@ class Hypotheses:
         if score > self.best_score:
             self.best, self.best_score = tokens, score
 
-    def done(self, best_live: float, beam: int, limit: int) -> bool:
-        """No live hypothesis can be better than the best finished one, or there are enough of them."""
-        reachable = self.score(best_live, limit + 1 if best_live < 0 else 1)
-        return self.count >= beam or (self.count > 0 and self.best_score >= reachable)
+    def done(self, best_live: float, length: int, beam: int, limit: int) -> bool:
+        """No live hypothesis can win any more, or there are enough finished ones and the best of them leads.
+
+        best_live: log-probability of the best live one; length: its tokens. Enough alone would not do: a model that is
+        sure of itself leaves only bad hypotheses to end early, and they would crowd out the good one.
+        """
+        reachable = self.score(best_live, limit + 1)
+        leading = self.count >= beam and self.best_score >= self.score(best_live, length)
+        return self.count > 0 and (leading or self.best_score >= reachable)
 
 
 @torch.inference_mode()
@@ -133,7 +141,8 @@ def beam_search(
 
         best_live = scores[:, 0].tolist()
         going = [
-            best_live[row] > float("-inf") and not finished[live[row]].done(best_live[row], beam, limits[live[row]])
+            best_live[row] > float("-inf")
+            and not finished[live[row]].done(best_live[row], step + 1, beam, limits[live[row]])
             for row in range(len(live))
         ]
         if not all(going):
@@ -171,7 +180,7 @@ class Decoder:
         empty = SentenceList([[]] * len(walk.source.ends))
         for batch in walk.batches(self.settings.batch_size):
             memory, source = self._encode(walk.source, batch)
-            self._search(walk, batch, memory, source.rows, empty, None)
+            self._search(walk, batch.sentence, batch, memory, source.rows, empty, None)
             done(len(batch))
         return walk.translations()
 
@@ -188,7 +197,7 @@ class Decoder:
             if self.settings.global_context == "first-pass":
                 side = flatten_side(target, batch, self.symbols, close=False).to(self.device)
                 context = GlobalContext(side, torch.arange(len(batch), device=self.device))
-            self._search(walk, batch, memory, source.rows, target, context)
+            self._search(walk, batch.sentence, batch, memory, source.rows, target, context)
             done(len(batch))
         return walk.translations()
 
@@ -206,20 +215,19 @@ class Decoder:
         return walk.translations()
 
     def _blocks_in_lockstep(self, walk: Walk, blocks: list[Rows], done: Callable[[int], None]) -> None:
-        together = concatenate(blocks)
-        memory, source = self._encode(walk.source, together)
+        memory, source = self._encode(walk.source, concatenate(blocks))
         offsets = np.cumsum([0, *(len(block) for block in blocks)])
         for step in range(max(len(block) for block in blocks)):
             active = [number for number, block in enumerate(blocks) if len(block) > step]
-            target = SentenceList(walk.target)
-            seen = concatenate([blocks[number].take(slice(0, step + 1)) for number in active])
+            target, seen = walk.so_far([blocks[number].take(slice(0, step + 1)) for number in active])
             seen = trim(seen, target, target, self.max_tokens)
             side = flatten_side(target, seen, self.symbols, close=False).to(self.device)
             last = np.arange(1, len(active) + 1) * (step + 1) - 1
             context = GlobalContext(side, torch.from_numpy(last).to(self.device))
             which = torch.from_numpy(offsets[active] + step).to(self.device)
-            own_memory, own_rows = take_segments(memory, source.rows, which)
-            self._search(walk, seen.take(last), own_memory, own_rows, target, context)
+            index, own_rows = source.rows.take(which)
+            sentences = np.array([blocks[number].sentence[step] for number in active])
+            self._search(walk, sentences, seen.take(last), memory[index], own_rows, target, context)
             done(len(active))
 
     def _encode(self, source: SentenceList, rows: Rows) -> tuple[Tensor, Side]:
@@ -230,19 +238,21 @@ class Decoder:
     def _search(
         self,
         walk: Walk,
+        sentences: Array,
         rows: Rows,
         memory: Tensor,
         source_rows: Segments,
         target: SentenceList,
         context: GlobalContext | None,
     ) -> None:
+        """Translate `sentences`, whose rows have their context in `target`."""
         prefix = flatten_side(target, rows, self.symbols, close=False, prefix_only=True).to(self.device)
-        limits = [max_length(int(n)) for n in np.diff(walk.source.ends)[rows.sentence]]
+        limits = [max_length(int(n)) for n in walk.source.ends[sentences + 1] - walk.source.ends[sentences]]
         settings = self.settings
         found = beam_search(
             self.model, memory, source_rows, prefix, limits, settings.beam, settings.length_penalty, context
         )
-        for sentence, hypotheses in zip(rows.sentence, found, strict=True):
+        for sentence, hypotheses in zip(sentences, found, strict=True):
             walk.target[sentence] = hypotheses.best
 
 
@@ -284,6 +294,21 @@ class Walk:
             count += len(block)
         return [concatenate(batch) for batch in batches]
 
+    def so_far(self, blocks: Sequence[Rows]) -> tuple[SentenceList, Rows]:
+        """The translations that these rows read, and the rows with their sentences counted among them.
+
+        Not among all sentences of the walk: this is done for every sentence, and documents can be long.
+        """
+        texts: list[Ids] = []
+        rows = []
+        for block in blocks:
+            first = int((block.sentence - block.context).min())
+            shift = len(texts) - first
+            texts += self.target[first : int(block.sentence[-1]) + 1]
+            moved = replace(block, sentence=block.sentence + shift, context_end=block.context_end + shift)
+            rows.append(moved)
+        return SentenceList(texts), concatenate(rows)
+
     def translations(self) -> list[list[Ids]]:
         bounds = np.cumsum([0, *self.sizes])
         return [self.target[a:b] for a, b in pairwise(bounds)]
@@ -297,12 +322,3 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         np.concatenate([rows.place for rows in parts]),
         np.concatenate([rows.group for rows in parts]),
     )
-
-
-def take_segments(flat: Tensor, segments: Segments, which: Tensor) -> tuple[Tensor, Segments]:
-    """Some segments of a flat sequence: (tokens, dim) -> (fewer tokens, dim)."""
-    lengths = segments.lengths[which]
-    starts = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    shift = segments.starts.long()[which] - starts[:-1]
-    index = torch.arange(int(starts[-1]), device=flat.device) + torch.repeat_interleave(shift, lengths)
-    return flat[index], Segments(starts.int(), int(lengths.max()))

@@ -39,7 +39,7 @@ def attend(
     query (query tokens, heads, size), key and value (key tokens, heads, size) -> (query tokens, heads, size).
     causal: a token sees no later one of its segment (queries and keys are then the same segments).
     """
-    if varlen_attn is not None and query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
+    if has_flat_kernel(query):
         flat: Tensor = varlen_attn(
             query,
             key,
@@ -51,16 +51,40 @@ def attend(
             **(_CAUSAL if causal else {}),
         )
         return flat
+    return attend_padded(query, key, value, queries, keys, causal)
+
+
+def has_flat_kernel(query: Tensor) -> bool:
+    """Flash attention: half precision, heads of a multiple of 8, and a GPU that is not too old."""
+    half = query.dtype in (torch.bfloat16, torch.float16)
+    if varlen_attn is None or not query.is_cuda or not half or query.shape[-1] % 8:
+        return False
+    return torch.cuda.get_device_capability(query.device) >= (8, 0)
+
+
+def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, keys: Segments, causal: bool) -> Tensor:
+    """`attend` by padding the segments, long and short ones apart where padding would be most of it."""
+    tokens, padded = len(query) + len(key), len(queries) * (queries.longest + keys.longest)
+    if padded > 3 * tokens:
+        long = (2 * queries.lengths > queries.longest) | (2 * keys.lengths > keys.longest)
+        if not bool(long.all()):
+            result = torch.zeros_like(query)
+            for part in (long, ~long):
+                which = part.nonzero().squeeze(1)
+                (at, some_queries), (other, some_keys) = queries.take(which), keys.take(which)
+                found = attend_padded(query[at], key[other], value[other], some_queries, some_keys, causal)
+                result = result.index_copy(0, at, found)
+            return result
     # Padding stands at the end of a segment: the causal mask alone hides it from every real token.
     mask = None if causal else keys.mask[:, None, None, :]
-    padded = F.scaled_dot_product_attention(
+    mixed = F.scaled_dot_product_attention(
         queries.pad(query).transpose(1, 2),
         keys.pad(key).transpose(1, 2),
         keys.pad(value).transpose(1, 2),
         attn_mask=mask,
         is_causal=causal,
     )  # (segments, heads, longest, size)
-    return queries.unpad(padded.transpose(1, 2))
+    return queries.unpad(mixed.transpose(1, 2))
 
 
 class Attention(nn.Module):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from docflat.atomic import write_whole
 from docflat.console import finite, warn
 
 
@@ -24,7 +26,7 @@ class Log:
         path = folder / "log.jsonl"
         # What was logged after the checkpoint that training goes on from will be logged again.
         kept = [line for line in _lines(path) if json.loads(line)["step"] <= resumed_step]
-        path.write_text("".join(kept), encoding="utf-8")
+        write_whole(path, "".join(kept))
         self.file = path.open("a", encoding="utf-8")
         if tensorboard:
             try:
@@ -54,7 +56,9 @@ class Log:
         if self.silent:
             return
         if self.live:
-            print("\r\x1b[K" + text, end="\n" if lasting else "", file=sys.stderr, flush=True)
+            # A line that wraps could not be overwritten.
+            line = text if lasting else text[: shutil.get_terminal_size().columns - 1]
+            print("\r\x1b[K" + line, end="\n" if lasting else "", file=sys.stderr, flush=True)
         else:
             print(text, file=sys.stderr, flush=True)
 

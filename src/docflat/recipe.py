@@ -94,6 +94,9 @@ class Recipe:
             raise ValueError("log_every: must be at least 1")
 
 
+PATHS = ("data", "out", "stages.0.start")
+
+
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe; each override is `key=value`, with a path such as stages.1.max_steps for the key."""
     mapping, lines = read_yaml(path)
@@ -102,7 +105,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         if not equals or not key:
             raise InputError(f"{override!r}: an override is key=value, such as stages.0.max_steps=500")
         try:
-            value = yaml.safe_load(text)
+            # A folder may be called 1 or 2024-02-03.
+            value = text if key in PATHS and text != "null" else yaml.safe_load(text)
         except (yaml.YAMLError, ValueError):  # a date such as 2023-02-31 is the latter
             raise InputError(f"{override!r}: the value is not YAML") from None
         _set(mapping, key.split("."), value, override)

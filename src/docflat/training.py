@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from docflat.checkpoints import (
     start_from,
     write_json,
 )
+from docflat.console import warn
 from docflat.corpus import Corpus
 from docflat.errors import InputError
 from docflat.log import Log
@@ -79,13 +81,14 @@ def steps_from(
                 plan = batches.plan(np.random.default_rng([*seeds, epoch]))
             chosen.append((plan, number))
             number += 1
+        after = (epoch + 1, 0) if number == len(plan) else (epoch, number)
 
-        def lay_out(chosen: list[tuple[Plan, int]] = chosen, epoch: int = epoch, number: int = number) -> Step:
+        def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
             own = list(range(processes.rank, accumulate, processes.world))
             laid_out = [chosen[i][0][chosen[i][1]] for i in own]
             if processes.device.type == "cuda":
                 laid_out = [batch.pin() for batch in laid_out]
-            return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), epoch, number)
+            return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after)
 
         yield lay_out
 
@@ -105,18 +108,45 @@ def train(recipe: Recipe) -> list[dict[str, Any]]:
                     f"stages[{number}].accumulate: {stage.accumulate} micro-batches a step cannot be shared"
                     f" equally by {processes.world} processes"
                 )
+        data = Data.open(recipe.data)
+        stages = [StageTraining(recipe, number, data, processes) for number in range(len(recipe.stages))]
         if processes.first:
-            remember(recipe)
+            remember(recipe, data)
         processes.wait()
-        return [StageTraining(recipe, number, processes).run() for number in range(len(recipe.stages))]
+        return [stage.run() for stage in stages]
     finally:
         processes.stop()
 
 
-def remember(recipe: Recipe) -> None:
+@dataclass(frozen=True)
+class Data:
+    """What `docflat prepare` wrote."""
+
+    train: Corpus
+    valid: Corpus
+    subwords: Subwords
+
+    @classmethod
+    def open(cls, folder: Path) -> Data:
+        subwords = Subwords.load(folder / "tokenizer.json")
+        corpora = []
+        for split, hint in (("train", "`docflat prepare` writes it"), ("valid", "prepare it with --valid-source")):
+            if not (folder / split).exists():
+                raise InputError(f"there is no {split} data here; {hint}", folder)
+            corpora.append(Corpus.open(folder / split))
+            if corpora[-1].about.get("subwords", subwords.hash) != subwords.hash:
+                raise InputError("this corpus was encoded with other subwords than tokenizer.json has", folder / split)
+        return cls(corpora[0], corpora[1], subwords)
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        return {"train": self.train.hash, "valid": self.valid.hash, "subwords": self.subwords.hash}
+
+
+def remember(recipe: Recipe, data: Data) -> None:
     """Keep the recipe beside what it makes; refuse to go on with one that computes something else."""
     path = recipe.out / "recipe.json"
-    now = to_mapping(recipe)
+    now = {**to_mapping(recipe), "contents": data.hashes}
     if path.exists():
         before = read_json(path, "cannot read the earlier recipe")
         for key, old, new in differences(before, now):
@@ -126,8 +156,14 @@ def remember(recipe: Recipe) -> None:
                     f" or remove {recipe.out} to start afresh",
                     path,
                 )
-    recipe.out.mkdir(parents=True, exist_ok=True)
-    write_json(path, now)
+            stage = re.match(r"stages\[(\d+)\]", key)
+            if stage and (recipe.out / f"stage-{int(stage[1]) + 1}" / "result.json").exists():
+                warn(f"stage {int(stage[1]) + 1} is finished, so {key} = {new!r} comes too late for it")
+    try:
+        recipe.out.mkdir(parents=True, exist_ok=True)
+        write_json(path, now)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", path) from None
 
 
 def differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -158,12 +194,18 @@ class Learner:
         kind = processes.device.type
         self.cast = contextlib.nullcontext() if half is None else torch.autocast(kind, half)
         self.half = recipe.precision == "fp16"
-        self.scale_losses(0.0)
+        self.scaler = torch.amp.GradScaler(kind, init_scale=2.0**13, enabled=self.half)
 
-    def scale_losses(self, scale: float) -> None:
-        """Start, or go on, with losses scaled for fp16; 0: with the first scale."""
-        kind = self.processes.device.type
-        self.scaler = torch.amp.GradScaler(kind, init_scale=scale or 2.0**13, enabled=self.half)
+    def scale_losses(self, progress: Progress) -> None:
+        """Go on with losses scaled for fp16 as they were."""
+        if self.half and progress.loss_scale:
+            as_it_was = {"scale": progress.loss_scale, "_growth_tracker": progress.loss_scale_steps}
+            self.scaler.load_state_dict({**self.scaler.state_dict(), **as_it_was})
+
+    def note_scale(self, progress: Progress) -> None:
+        if self.half:
+            state = self.scaler.state_dict()
+            progress.loss_scale, progress.loss_scale_steps = state["scale"], state["_growth_tracker"]
 
     def update(self, step: Step, number: int, rate: float, meter: Meter) -> None:
         """One step: all its micro-batches, then the optimiser."""
@@ -191,15 +233,15 @@ class Learner:
 class StageTraining:
     """One stage: its data, its model and its loop."""
 
-    def __init__(self, recipe: Recipe, number: int, processes: Processes) -> None:
-        self.recipe, self.number, self.processes = recipe, number, processes
+    def __init__(self, recipe: Recipe, number: int, data: Data, processes: Processes) -> None:
+        self.recipe, self.number, self.data, self.processes = recipe, number, data, processes
         self.stage: Stage = recipe.stages[number]
         self.system: System = find_system(self.stage.system)
         self.folder = recipe.out / f"stage-{number + 1}"
         last = number == len(recipe.stages) - 1
         self.model_folder = recipe.out / "model" if last else self.folder / "model"
         self.checkpoints = Checkpoints(self.folder / "checkpoints", self.stage.average)
-        self.subwords = Subwords.load(recipe.data / "tokenizer.json")
+        self.subwords = data.subwords
         self.rows = self.system.read_rows(self.stage.rows)
         self.config = ModelConfig(self.stage.system, recipe.model, self.stage.options, self.rows)
 
@@ -222,12 +264,6 @@ class StageTraining:
             shuffle_rows=self.system.sentence_level,
         )
 
-    def _open(self, split: str) -> Corpus:
-        folder = self.recipe.data / split
-        if not folder.exists():
-            raise InputError(f"there is no {split} data here; `docflat prepare` writes it", self.recipe.data)
-        return Corpus.open(folder)
-
     def _build(self) -> Transformer:
         """The model as the stage starts."""
         torch.manual_seed(self.recipe.seed * 1000 + self.number)
@@ -246,19 +282,24 @@ class StageTraining:
             weights = checkpoints.path(before["best_step"]) / "model.safetensors"
             system = self.recipe.stages[self.number - 1].system
         if system is not None:
-            start_from(model, weights, same_system=system == self.stage.system)
+            start_from(model, weights, find_system(system), self.system)
         return model
 
     def _train(self) -> None:
         stage, processes = self.stage, self.processes
-        batches = self._batches(self._open("train"))
-        if not len(batches.plan()):
-            raise InputError("no sentence fits into rows.max_tokens; there is nothing to train on", self.recipe.data)
-        valid = self._open("valid")
-        validation = Validation(valid, self._batches(valid).plan(), stage.validation_sample, processes)
+        batches, plan = self._batches(self.data.train), self._batches(self.data.valid).plan()
+        for split, rows in (("train", batches.plan().rows), ("valid", plan.rows)):
+            if not len(rows):
+                raise InputError("no sentence has both sides and fits into rows.max_tokens", self.recipe.data / split)
+        validation = Validation(self.data.valid, plan, stage.validation_sample, processes)
         learner = Learner(self._build(), stage, self.recipe, processes, [self.recipe.seed, self.number])
         progress = self.checkpoints.resume(learner.model, learner.optimizer) or Progress()
-        learner.scale_losses(progress.loss_scale)
+        steps_there = processes.sum(torch.tensor([float(progress.step)], device=processes.device)).item()
+        if steps_there != processes.world * progress.step:
+            raise InputError(
+                "the processes do not see the same checkpoints: `out` must be one folder for all", self.folder
+            )
+        learner.scale_losses(progress)
         log = Log(self.folder, progress.step, self.recipe.tensorboard, silent=not processes.first)
         parameters = sum(parameter.numel() for parameter in learner.model.parameters())
         log.say(
@@ -280,7 +321,7 @@ class StageTraining:
                 loss = validation.loss(learner.model, learner.cast)
                 bleu = validation.bleu(ModelFolder(self.config, self.subwords, learner.model))
                 progress.note(loss)
-                progress.loss_scale = learner.scaler.get_scale()
+                learner.note_scale(progress)
                 meter.validated(progress, loss, bleu)
                 if processes.first:
                     self.checkpoints.save(learner.model, learner.optimizer, progress)
@@ -288,7 +329,7 @@ class StageTraining:
                 meter.start(progress)
         steps.close()
         if processes.first:
-            self._finish(progress, validation, log)
+            self._finish(progress, validation, learner.cast, log)
         log.close()
 
     def _over(self, progress: Progress) -> bool:
@@ -304,7 +345,7 @@ class StageTraining:
             ends = ends or bool(self.processes.sum(late.to(self.processes.device)).item())
         return bool(ends)
 
-    def _finish(self, progress: Progress, validation: Validation, log: Log) -> None:
+    def _finish(self, progress: Progress, validation: Validation, cast: Any, log: Log) -> None:
         """Write the model folder: the mean of the last checkpoints, or the best one where the mean is worse.
 
         It is worse when training was still gaining fast: the mean then looks back to weaker weights.
@@ -316,7 +357,7 @@ class StageTraining:
             model = self.config.build(self.subwords)
             model.load_state_dict(weights)
             model.to(self.processes.device)
-            measured[kind] = (validation.loss(model, alone=True), model, weights)
+            measured[kind] = (validation.loss(model, cast, alone=True), model, weights)
         kind = "average" if measured["average"][0] <= measured["best"][0] else "best"
         loss, model, weights = measured[kind]
         bleu = validation.bleu(ModelFolder(self.config, self.subwords, model))

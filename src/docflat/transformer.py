@@ -149,8 +149,8 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(*shape) for _ in range(sizes.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*shape) for _ in range(sizes.decoder_layers))
 
-    def start_stage(self) -> None:
-        """Called once when a new stage starts from another system's weights: index tokens start as <s>."""
+    def start_index_tokens(self) -> None:
+        """Index tokens take over from <s>, which started sentences when there was no context."""
         with torch.no_grad():
             weight, vocabulary = self.embedding.weight, self.vocabulary
             weight[vocabulary.text_size :] = weight[vocabulary.bos]

@@ -48,7 +48,8 @@ class Translator:
             raise InputError("there is no GPU that torch can use; choose the device cpu or auto")
         loaded = [load_model(Path(path)) for path in (folder, first_pass) if path is not None]
         for one in loaded:
-            one.model.to(device=device, dtype=torch.bfloat16 if device == "cuda" else torch.float32)
+            half = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+            one.model.to(device=device, dtype=torch.bfloat16 if half else torch.float32)
         return cls(*loaded)
 
     def settings(self, **given: Any) -> DecodingSettings:
@@ -59,10 +60,16 @@ class Translator:
             given["mode"] = "sentence" if system.sentence_level else "two-pass" if two_passes else "sequential"
         elif system.sentence_level and given["mode"] != "sentence":
             raise InputError(f"{system.name} translates sentence by sentence; it has no mode {given['mode']!r}")
-        return DecodingSettings(**given)
+        for key, set_ in (("global_context", given.get("global_context")), ("first pass", self.first_pass)):
+            if set_ is not None and given["mode"] != "two-pass":
+                raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {given['mode']}")
+        given["window"] = given.get("window") or self.folder.config.rows.window or None
+        return DecodingSettings(**{key: value for key, value in given.items() if value is not None})
 
     def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
         """Translate one document. Settings are those of `DecodingSettings`."""
+        if isinstance(sentences, str):
+            raise TypeError("a document is a list of sentences, not one text")
         return next(self.translate_documents([sentences], **settings))
 
     def translate_documents(

@@ -23,7 +23,7 @@ class Validation:
     def __init__(self, corpus: Corpus, plan: Plan, sentences: int, processes: Processes) -> None:
         """sentences: about how many to translate for BLEU."""
         self.plan, self.processes = plan, processes
-        self.documents = [document_ids(corpus, number) for number in sample_documents(corpus, sentences)]
+        self.documents = sample(corpus, sentences)
 
     @torch.inference_mode()
     def loss(self, model: Transformer, cast: Any = None, alone: bool = False) -> float:
@@ -57,16 +57,16 @@ class Validation:
         return float(BLEU().corpus_score(translated, [references]).score)
 
 
-def sample_documents(corpus: Corpus, sentences: int) -> list[int]:
-    """Whole documents, evenly spread, of about so many sentences together."""
+def sample(corpus: Corpus, sentences: int) -> list[tuple[list[Ids], list[Ids]]]:
+    """Source and target of about so many sentences: the beginnings of documents that are evenly spread."""
     sizes = np.diff(corpus.documents)
     if not sentences or not len(sizes):
         return []
     wanted = max(1, min(len(sizes), round(sentences / sizes.mean())))
-    return [int(number) for number in np.linspace(0, len(sizes) - 1, wanted).round()]
-
-
-def document_ids(corpus: Corpus, number: int) -> tuple[list[Ids], list[Ids]]:
-    """Source and target sentences of a document as ids."""
-    sentences = range(int(corpus.documents[number]), int(corpus.documents[number + 1]))
-    return [corpus.source[i].tolist() for i in sentences], [corpus.target[i].tolist() for i in sentences]
+    most = -(-sentences // wanted)
+    documents = []
+    for number in np.unique(np.linspace(0, len(sizes) - 1, wanted).round().astype(int)):
+        first = int(corpus.documents[number])
+        chosen = range(first, first + min(most, int(sizes[number])))
+        documents.append(([corpus.source[i].tolist() for i in chosen], [corpus.target[i].tolist() for i in chosen]))
+    return documents

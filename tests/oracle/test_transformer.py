@@ -193,7 +193,7 @@ def test_index_tokens_start_as_the_start_symbol() -> None:
     with torch.no_grad():
         before = model.logits(plain)
         assert not torch.allclose(model.logits(indexed), before)
-        model.start_stage()
+        model.start_index_tokens()
         assert torch.equal(model.logits(plain), before)
         assert torch.equal(model.logits(indexed), before)
 

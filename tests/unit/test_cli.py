@@ -290,8 +290,10 @@ def test_translate_has_the_defaults_of_the_library(tmp_path: Path, shouter: type
     translated(tmp_path, "x.en", b"a\n")
     assert shouter.loaded == (Path("m"), "auto", None)
     assert shouter.settings.pop("mode") == "auto"
-    assert DecodingSettings(**shouter.settings) == DecodingSettings()
     assert shouter.settings.keys() == vars(DecodingSettings()).keys() - {"mode"}
+    # The library fills in what is None: it depends on the model.
+    given = {key: value for key, value in shouter.settings.items() if value is not None}
+    assert DecodingSettings(**given) == DecodingSettings()
 
 
 def test_translate_from_stdin_to_stdout(

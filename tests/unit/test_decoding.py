@@ -222,7 +222,11 @@ class SlowBeam:
 
     @property
     def done(self) -> bool:
-        if not self.live or len(self.finished) >= self.beam:
+        if not self.live:
+            return True
+        # As many as the beam is wide are enough only if the best of them leads over what is still growing.
+        score, tokens, _ = self.live[0]
+        if len(self.finished) >= self.beam and self.best[0] >= score / len(tokens) ** self.penalty:
             return True
         reachable = self.live[0][0] / (self.limit + 1) ** self.penalty
         return bool(self.finished) and self.best[0] >= reachable
@@ -555,7 +559,7 @@ def test_other_documents_change_nothing(variant: str) -> None:
 def test_the_window_changes_docflat_alone(variant: str) -> None:
     name, _ = VARIANTS[variant]
     model = build_variant(variant)
-    documents = [[x for x, _ in document] for document in random_documents(np.random.default_rng(0), [6, 6])]
+    documents = [[x for x, _ in document] for document in random_documents(np.random.default_rng(0), [6] * 5)]
     narrow = modes(decoder_for(name, model, window=1, beam=2), documents)
     wide = modes(decoder_for(name, model, window=6, beam=2), documents)
     for mode in narrow:
