@@ -194,6 +194,8 @@ def translate(arguments: Namespace) -> None:
         with progress("translating", total) as advance:
             translations = translator.translate_documents(
                 sentences(),
+                # Who types at a terminal need not wait for more than the end of a document.
+                chunk=1 if file is None and sys.stdin.isatty() else 2000,
                 done=advance,
                 mode=arguments.mode,
                 global_context=arguments.global_context,
@@ -299,7 +301,8 @@ def _open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
 
 
 def probe_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, metavar="DIR", help="keep data, models, table and plot here")
+    kept = "keep data, models, table and plot here; what is there is not trained again (default: runs/probe)"
+    parser.add_argument("--out", type=Path, metavar="DIR", help=kept)
     parser.add_argument("--systems", type=_names, metavar="A,B", help="systems to compare (default: all)")
     parser.add_argument("--steps", type=_whole(1), metavar="N", help="training steps of each system")
     demo = "docflat-c only, for a while, and a document it translates (default --out: runs/demo)"
@@ -312,9 +315,10 @@ def probe(arguments: Namespace) -> None:
     from docflat.language import Language
     from docflat.probe import DEMO_STEPS, Probe, demo_lines, run
 
-    out, systems, probe = arguments.out, arguments.systems, Probe(Language(arguments.seed))
+    systems, probe = arguments.systems, Probe(Language(arguments.seed))
+    out = arguments.out or Path("runs/demo" if arguments.demo else "runs/probe")
     if arguments.demo:
-        out, systems, probe = out or Path("runs/demo"), ["docflat-c"], replace(probe, steps=DEMO_STEPS)
+        systems, probe = ["docflat-c"], replace(probe, steps=DEMO_STEPS)
     if arguments.steps:
         probe = replace(probe, steps=arguments.steps)
     rows = run(probe, out, systems)

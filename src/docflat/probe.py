@@ -7,7 +7,6 @@ Same data, sizes and steps for all; only the system differs. Accuracy is that of
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -48,7 +47,7 @@ class Probe:
 DEMO_STEPS = 1500  # enough for docflat-c, which learns fastest
 
 
-def run(probe: Probe, out: Path | None = None, systems: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def run(probe: Probe, out: Path, systems: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Train and measure; one row for each system, with its accuracy at every distance in per cent.
 
     out: keeps the data, the models, probe.json and probe.png; what is there already is not trained again.
@@ -60,18 +59,16 @@ def run(probe: Probe, out: Path | None = None, systems: Sequence[str] | None = N
         # At this size threads spend more time waiting for each other than they save, above all on a busy machine.
         stack.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(1)
-        folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="docflat-probe-")))
-        data = prepared_data(probe, folder)
-        train(recipe(probe, folder, data, "sent2sent", probe.first_steps, start=None))
+        data = prepared_data(probe, out)
+        train(recipe(probe, out, data, "sent2sent", probe.first_steps, start=None))
         test = probe.test()
         rows = []
         for name in names:
-            train(recipe(probe, folder, data, name, probe.steps, start=first_model(folder)))
-            rows.append({"system": name, **accuracies(test, translate(load(folder, name), test))})
+            train(recipe(probe, out, data, name, probe.steps, start=first_model(out)))
+            rows.append({"system": name, **accuracies(test, translate(load(out, name), test))})
         rows.append({"system": "chance", **{key: 100 / len(PRONOUNS) for key in rows[0] if key != "system"}})
-        if out is not None:
-            write_whole(out / "probe.json", json.dumps(rows, indent=2) + "\n")
-            plot(rows, probe.context, out / "probe.png")
+        write_whole(out / "probe.json", json.dumps(rows, indent=2) + "\n")
+        plot(rows, probe.context, out / "probe.png")
     return rows
 
 

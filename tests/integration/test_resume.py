@@ -195,7 +195,7 @@ def test_a_kill_while_it_is_started_again_loses_nothing(
     state = next(state for state in states if "stage-2:checkpoints:step-00000004.partial" in state.name)
     shutil.copytree(state, tmp_path / "out")
     again = take_snapshots(data, tmp_path / "out", tmp_path / "snapshots")
-    start = list(takewhile(lambda state: ".partial" not in state.name or "recipe" in state.name, again))
+    start = list(takewhile(lambda state: "checkpoints" not in state.name, again))
     assert any("log.jsonl" in state.name for state in start)
     assert spoilt(data, start, expected, tmp_path / "work") == ""
 
@@ -348,13 +348,17 @@ def test_a_training_goes_on_when_only_its_limits_rise(data: Path, tmp_path: Path
         assert outcome(tmp_path / "in two")[part] == outcome(tmp_path / "at once")[part]
 
 
-def test_a_finished_training_goes_on_when_only_its_limits_rise(data: Path, tmp_path: Path):
-    short, long = (stage("sent2sent", max_steps=steps, validate_every=4, average=3) for steps in (8, 16))
-    run_training(data, tmp_path / "at once", long)
-    run_training(data, tmp_path / "in two", short)
-    (result,) = run_training(data, tmp_path / "in two", long)
-    assert result["steps"] == 16
-    assert outcome(tmp_path / "in two")["models"] == outcome(tmp_path / "at once")["models"]
+def test_limits_that_rise_too_late_are_a_warning(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """A finished stage stays as it is: the next one has been trained from it."""
+    before = run_training(data, tmp_path / "out", *SHORT)
+    capsys.readouterr()
+    files = outcome(tmp_path / "out")
+    later = {**SHORT[0], "max_steps": 16}, SHORT[1]
+    assert run_training(data, tmp_path / "out", *later) == before
+    assert outcome(tmp_path / "out") == files
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("docflat: warning: stage 1 is finished")
+    assert "stages[0].max_steps = 16" in line
 
 
 def test_the_cut_log_of_a_killed_training_is_mended(data: Path, finished: tuple[Path, list[Mapping]], tmp_path: Path):

@@ -301,6 +301,17 @@ def test_start_from_a_model_folder(data: Path, stopped: tuple[Path, list[Mapping
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
 
 
+def test_start_from_a_system_with_context_keeps_its_index_tokens(data: Path, tmp_path: Path):
+    """They mean something already; only a sentence system has never seen them."""
+    short = {"max_steps": 4, "average": 1, "validation_sample": 0}
+    run_training(data, tmp_path / "first", stage("doc2doc", **short))
+    start = str(tmp_path / "first" / "model")
+    run_training(data, tmp_path / "second", stage("docflat-c", start=start, **{**short, "learning_rate": STILL}))
+    before, after = (weights_of(tmp_path / name / "model") for name in ("first", "second"))
+    assert before["embedding.weight"][-8:].unique(dim=0).shape[0] == 8
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
+
+
 def test_start_with_other_sizes_is_refused(data: Path, stopped: tuple[Path, list[Mapping]], tmp_path: Path):
     start = stopped[0] / "stage-1" / "model"
     model = {"dim": 32, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
@@ -437,6 +448,24 @@ def test_no_data_at_all_is_named(tmp_path: Path):
     with pytest.raises(InputError) as caught:
         run_training(tmp_path / "data", tmp_path / "out", stage())
     assert str(tmp_path / "data") in str(caught.value)
+
+
+def test_a_corpus_of_other_subwords_is_refused(data: Path, tmp_path: Path):
+    other = prepare_documents(tmp_path / "other", vocabulary=290)
+    shutil.copytree(data, tmp_path / "data")
+    shutil.copy(other / "tokenizer.json", tmp_path / "data" / "tokenizer.json")
+    with pytest.raises(InputError, match=r"other subwords") as caught:
+        run_training(tmp_path / "data", tmp_path / "out", stage())
+    assert str(tmp_path / "data") in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_out_that_cannot_be_is_named(data: Path, tmp_path: Path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InputError) as caught:
+        run_training(data, tmp_path / "file" / "out", stage())
+    assert str(tmp_path / "file" / "out") in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])

@@ -182,12 +182,12 @@ def test_train_prints_once_however_many_processes(capsys: Capture, library, monk
 
 def test_probe_as_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
     def run(probe: Any, out: Any, systems: Any) -> list[dict[str, Any]]:
-        return [{"steps": probe.steps, "seed": probe.language.seed, "out": out, "systems": systems}]
+        return [{"steps": probe.steps, "seed": probe.language.seed, "out": str(out), "systems": systems}]
 
     monkeypatch.setattr("docflat.probe.run", run)
     assert docflat("probe", "--systems", "doc2doc, docflat-c", "--steps", "9", "--seed", "4", "--json") == 0
     assert json.loads(capsys.readouterr().out) == [
-        {"steps": 9, "seed": 4, "out": None, "systems": ["doc2doc", "docflat-c"]}
+        {"steps": 9, "seed": 4, "out": "runs/probe", "systems": ["doc2doc", "docflat-c"]}
     ]
 
 
@@ -217,7 +217,9 @@ class Shouter:
         cls.loaded = (folder, device, first_pass)
         return cls()
 
-    def translate_documents(self, documents: Iterable[list[str]], done: Any, **settings: Any) -> Iterator[list[str]]:
+    def translate_documents(
+        self, documents: Iterable[list[str]], chunk: int, done: Any, **settings: Any
+    ) -> Iterator[list[str]]:
         type(self).settings = settings
         todo = iter(documents)
         while batch := list(islice(todo, 3)):

@@ -241,9 +241,7 @@ CASES: list[tuple[str, dict[str, str | bytes], dict[str, str], list[tuple[Any, .
 ]
 
 
-@pytest.mark.parametrize(
-    ("files", "names", "wanted"), [pytest.param(*case[1:], id=case[0]) for case in CASES]
-)
+@pytest.mark.parametrize(("files", "names", "wanted"), [pytest.param(*case[1:], id=case[0]) for case in CASES])
 def test_documents(
     tmp_path: Path, files: dict[str, str | bytes], names: dict[str, str], wanted: list[tuple[Any, ...]]
 ) -> None:
@@ -314,9 +312,7 @@ def test_round_trip(
     bom: bool,
 ) -> None:
     if kind == "empty-lines":  # which cannot hold an empty sentence
-        documents = [
-            [(s if s.strip() else "x", t if t.strip() else "y") for s, t in each] for each in documents
-        ]
+        documents = [[(s if s.strip() else "x", t if t.strip() else "y") for s, t in each] for each in documents]
     elif kind == "none":
         documents = [[row for each in documents for row in each]]
     files, names = marked(kind, documents)
@@ -667,9 +663,7 @@ ERRORS += [
 ]
 
 
-@pytest.mark.parametrize(
-    ("files", "names", "place", "words"), [pytest.param(*case[1:], id=case[0]) for case in ERRORS]
-)
+@pytest.mark.parametrize(("files", "names", "place", "words"), [pytest.param(*case[1:], id=case[0]) for case in ERRORS])
 def test_bad_input_is_named(
     tmp_path: Path, files: dict[str, str | bytes], names: dict[str, str], place: str, words: list[str]
 ) -> None:
@@ -748,9 +742,7 @@ class Typed(io.BytesIO):
         return super().__next__()
 
 
-@pytest.mark.parametrize(
-    ("text", "asked"), [("A\nB\n\nC\n\nD\n", [3, 5, 7]), ("<d>\nA\n<d>\nC\nD\n", [3, 6])]
-)
+@pytest.mark.parametrize(("text", "asked"), [("A\nB\n\nC\n\nD\n", [3, 5, 7]), ("<d>\nA\n<d>\nC\nD\n", [3, 6])])
 def test_a_stream_is_read_no_further_than_needed(text: str, asked: list[int]) -> None:
     stream = Typed(text.encode())
     assert [stream.asked for _ in read_source(stream)] == asked

@@ -355,6 +355,8 @@ def test_no_file(tmp_path: Path):
         ("seed=3", lambda recipe: recipe.seed, 3),
         ("compile=true", lambda recipe: recipe.compile, True),
         ("data=/some/where", lambda recipe: recipe.data, Path("/some/where")),
+        ("out=1", lambda recipe: recipe.out, Path("1")),
+        ("data=2024-02-03", lambda recipe: recipe.data, Path("2024-02-03")),
         ("out=a=b", lambda recipe: recipe.out, Path("a=b")),
         ("model.dim=64", lambda recipe: recipe.model.dim, 64),
         ("stages.1.max_steps=7", lambda recipe: recipe.stages[1].max_steps, 7),
