@@ -19,10 +19,12 @@ import numpy as np
 import torch
 
 from docflat.batches import Batches, Symbols
+from docflat.checkpoints import vocabulary_of
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
 from docflat.corpus import Corpus
 from docflat.decoding import SentenceList
+from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS, find_system
 from docflat.transformer import Vocabulary
 
@@ -50,7 +52,9 @@ def measure(name: str, data: tuple[Any, Any, Any], vocabulary: Vocabulary, optio
     rows = system.read_rows(RowSettings())
     batches = Batches(*data, rows, symbols, options.batch_tokens, shuffle_rows=system.sentence_level)
     plan = batches.plan(np.random.default_rng(1))
-    wanted = min(len(plan), options.warmup + options.steps)
+    wanted = options.warmup + options.steps
+    if len(plan) < wanted:
+        raise SystemExit(f"the data has {len(plan)} batches, but --warmup and --steps want {wanted}")
     laid_out = [plan[number].to(device) for number in range(wanted)]
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     runner: Any = torch.compile(model, dynamic=True) if options.compile else model
@@ -96,12 +100,13 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     if options.data:
+        vocabulary = vocabulary_of(Subwords.load(options.data / "tokenizer.json"))
         corpus = Corpus.open(options.data / "train")
         data: tuple[Any, Any, Any] = (corpus.documents, corpus.source, corpus.target)
     else:
-        data = made_up(20_000, 32_000 if options.base else 1000)
-    text_size = 32_000 if options.base or options.data else 1000
-    vocabulary = Vocabulary(text_size + 256, text_size, 1, 2, 3)
+        text_size = 32_000 if options.base else 1000
+        vocabulary = Vocabulary(text_size + 256, text_size, 1, 2, 3)
+        data = made_up(20_000, text_size)
     rows = [measure(name, data, vocabulary, options) for name in options.systems.split(",")]
     base = next((row[3] for row in rows if row[0] == "doc2doc"), None)
     print_table(

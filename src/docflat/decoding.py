@@ -281,17 +281,18 @@ class Walk:
         return [self.rows.take(slice(a, b)) for a, b in pairwise(bounds)]
 
     def batches(self, size: int) -> list[Rows]:
-        """Whole blocks, those of like length together, in batches of about `size` rows."""
+        """Whole blocks, those of like length together, in batches of about `size` rows; fewer where they are long."""
         lengths = np.diff(self.source.ends)
         blocks = sorted(self.blocks(), key=lambda block: -int(lengths[block.sentence].max()))
         batches: list[list[Rows]] = []
-        count = size
+        count = longest = 0
         for block in blocks:
-            if count + len(block) > size:
-                batches.append([])
-                count = 0
-            batches[-1].append(block)
             count += len(block)
+            # Caches grow with rows times steps: of sentences of more than 128 tokens, fewer go together.
+            if not batches or count * max(longest, 128) > size * 128:
+                batches.append([])
+                count, longest = len(block), int(lengths[block.sentence].max())
+            batches[-1].append(block)
         return [concatenate(batch) for batch in batches]
 
     def so_far(self, blocks: Sequence[Rows]) -> tuple[SentenceList, Rows]:
