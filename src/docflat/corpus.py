@@ -15,7 +15,6 @@ from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -48,11 +47,6 @@ class Side:
 
     tokens: Array  # (tokens,) uint16 or uint32, mapped from the file
     ends: Array  # (sentences + 1,) int64, from 0
-
-    @cached_property
-    def lengths(self) -> Array:
-        """Tokens of each sentence: (sentences,) int32."""
-        return np.diff(self.ends).astype(np.int32)
 
     def __len__(self) -> int:
         return len(self.ends) - 1

@@ -34,11 +34,6 @@ def to_mapping(instance: Any) -> dict[str, Any]:
     return dict(json.loads(json.dumps(asdict(instance), default=os.fspath)))
 
 
-def load_yaml(path: File, cls: type[T]) -> T:
-    mapping, lines = read_yaml(path)
-    return from_mapping(cls, mapping, path, lines=lines)
-
-
 def read_yaml(path: File) -> tuple[dict[str, Any], dict[str, int]]:
     """The mapping in a YAML file, and the line of each of its keys."""
     try:

@@ -56,12 +56,6 @@ class Subwords:
         content = json.dumps([sorted(vocabulary, key=vocabulary.__getitem__), self.index_tokens, self.moses])
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def index(self, place: int) -> int:
-        """The index token of the sentence at this place in its document, counted from 0."""
-        if place < 0:
-            raise ValueError(f"no sentence has place {place}")
-        return self.text_size + min(place, self.index_tokens - 1)
-
     def encode(self, text: str, side: SideName = "source") -> list[int]:
         """Ids of one sentence, without start or end symbol; none for the empty text."""
         (text,) = self._tokenise([text], side)

@@ -113,7 +113,6 @@ class Decoding:
 
     positions: Tensor  # (rows,) place in its row of the next token
     layers: list[LayerCache]
-    beam: int
     mixer: Mixer | None = None
 
     def reorder(self, parents: Tensor) -> None:
@@ -239,7 +238,7 @@ class Transformer(nn.Module):
             empty = x.new_zeros(rows, beam, heads, 0, size)
             layers.append(LayerCache(kept[0], kept[1], [empty, empty]))
         last = prefix.rows.starts[1:].long() - 1
-        return Decoding(prefix.rows.lengths, layers, beam, mixer), self.embedding.logits(x[last])
+        return Decoding(prefix.rows.lengths, layers, mixer), self.embedding.logits(x[last])
 
     def start_mix(
         self, x: Tensor, prefix: Side, beam: int, context: GlobalContext | None

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docflat.errors import InputError
-from docflat.settings import from_mapping, load_yaml, nearest, to_mapping
+from docflat.settings import from_mapping, nearest, read_yaml, to_mapping
+
+
+def load_yaml(path: Path, cls: Any) -> Any:
+    """As recipes are read."""
+    mapping, lines = read_yaml(path)
+    return from_mapping(cls, mapping, path, lines=lines)
 
 
 @dataclass(frozen=True)

@@ -172,12 +172,6 @@ def test_ids_lie_as_promised(subwords: Subwords) -> None:
     assert names[360:] == [f"<{n}>" for n in range(1, 17)]
 
 
-def test_index_tokens_stop_at_the_last(subwords: Subwords) -> None:
-    assert [subwords.index(place) for place in (0, 1, 14, 15, 16, 10**9)] == [360, 361, 374, 375, 375, 375]
-    with pytest.raises(ValueError):
-        subwords.index(-1)
-
-
 @pytest.mark.parametrize("text", AWKWARD)
 def test_awkward_text_survives(subwords: Subwords, text: str) -> None:
     assert subwords.decode(subwords.encode(text)) == text
@@ -224,7 +218,7 @@ def test_numbers_are_cut_at_three_digits() -> None:
 
 def test_decode_leaves_out_specials_and_index_tokens(subwords: Subwords) -> None:
     cat = subwords.encode("the cat")
-    around = [subwords.index(3), *cat[:1], subwords.mask, *cat[1:], subwords.eos, subwords.pad, subwords.pad]
+    around = [subwords.text_size + 3, *cat[:1], subwords.mask, *cat[1:], subwords.eos, subwords.pad, subwords.pad]
     assert subwords.decode(around) == "the cat"
     assert subwords.decode([subwords.bos, subwords.eos]) == ""
     assert subwords.decode([]) == ""
@@ -255,7 +249,6 @@ def test_tiny_text_gives_fewer_merges() -> None:
     subwords = Subwords.learn(["ab ab"], vocabulary=32000, index_tokens=3)
     assert subwords.text_size == 260 + 2  # "ab" or " a", then " ab"
     assert subwords.size == subwords.text_size + 3
-    assert subwords.index(0) == subwords.text_size
     nothing = Subwords.learn([], index_tokens=1)
     assert nothing.text_size == 260
     assert nothing.decode(nothing.encode("any")) == "any"
