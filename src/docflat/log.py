@@ -25,7 +25,9 @@ class Log:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "log.jsonl"
         # What was logged after the checkpoint that training goes on from will be logged again.
-        kept = [line for line in _lines(path) if json.loads(line)["step"] <= resumed_step]
+        # So will the stage's model be, which comes last: a stage that goes on is not finished.
+        records = [(line, json.loads(line)) for line in _lines(path)]
+        kept = [line for line, record in records if record["step"] <= resumed_step and record["kind"] != "model"]
         write_whole(path, "".join(kept))
         self.file = path.open("a", encoding="utf-8")
         if tensorboard:

@@ -19,19 +19,21 @@ from docflat.systems import SYSTEMS
 from docflat.training import train
 
 SIZES = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=1, decoder_layers=1)
-STEPS = 200
+STEPS = 250
 
 
 def made_up_documents() -> list[list[tuple[str, str]]]:
     """4 documents of 3 to 6 sentences. No word of a translation follows from a word of its source."""
     chance = random.Random(1)
-
-    def sentence(vowels: str) -> str:
+    lexicons = []
+    for vowels in ("aei", "ou"):
         syllables = [consonant + vowel for consonant in "bdgklmnprst" for vowel in vowels]
-        words = ["".join(chance.choices(syllables, k=2)) for _ in range(chance.randint(2, 6))]
-        return " ".join(words).capitalize() + "."
+        lexicons.append([first + second for first, second in zip(syllables, reversed(syllables), strict=True)])
 
-    return [[(sentence("aei"), sentence("ou")) for _ in range(size)] for size in (5, 3, 6, 4)]
+    def sentence(words: list[str]) -> str:
+        return " ".join(chance.choices(words, k=chance.randint(2, 6))).capitalize() + "."
+
+    return [[(sentence(lexicons[0]), sentence(lexicons[1])) for _ in range(size)] for size in (5, 3, 6, 4)]
 
 
 DOCUMENTS = made_up_documents()
@@ -70,8 +72,8 @@ class Models:
             rows=rows,
             batch_tokens=2048,
             accumulate=1,
-            learning_rate=5e-3,
-            warmup_steps=40,
+            learning_rate=3e-3,
+            warmup_steps=50,
             dropout=0.0,
             label_smoothing=0.0,
             max_steps=STEPS,
