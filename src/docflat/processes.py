@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, distributed
 
 from docflat.errors import InputError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,21 @@ class Processes:
         if self.world > 1:
             distributed.all_reduce(values)
         return values
+
+    def together(self, action: Callable[[], T]) -> T:
+        """Do the same on all processes; if any of them cannot, all of them end, and one says why."""
+        error: InputError | None = None
+        try:
+            result = action()
+        except InputError as raised:
+            error = raised
+        failed = torch.tensor([float(error is not None), float(error is not None and self.first)], device=self.device)
+        anyone, the_first = self.sum(failed).tolist()
+        if error is not None and (self.first or not the_first):
+            raise error
+        if anyone:
+            raise SystemExit(2)
+        return result
 
     def wait(self) -> None:
         """Until all are here."""

@@ -101,7 +101,8 @@ def learning_rate(step: int, peak: float, warmup: int) -> float:
 def train(recipe: Recipe) -> list[dict[str, Any]]:
     """Train all stages, or go on where an earlier call was stopped. One result for each stage."""
     processes = Processes.start(recipe.device)
-    try:
+
+    def begin() -> list[StageTraining]:
         for number, stage in enumerate(recipe.stages):
             if stage.accumulate % processes.world:
                 raise InputError(
@@ -109,11 +110,12 @@ def train(recipe: Recipe) -> list[dict[str, Any]]:
                     f" equally by {processes.world} processes"
                 )
         data = Data.open(recipe.data)
-        stages = [StageTraining(recipe, number, data, processes) for number in range(len(recipe.stages))]
         if processes.first:
             remember(recipe, data)
-        processes.wait()
-        return [stage.run() for stage in stages]
+        return [StageTraining(recipe, number, data, processes) for number in range(len(recipe.stages))]
+
+    try:
+        return [stage.run() for stage in processes.together(begin)]
     finally:
         processes.stop()
 
@@ -146,7 +148,7 @@ class Data:
 def remember(recipe: Recipe, data: Data) -> None:
     """Keep the recipe beside what it makes; refuse to go on with one that computes something else."""
     path = recipe.out / "recipe.json"
-    now = {**to_mapping(recipe), "contents": data.hashes}
+    now = {**to_mapping(recipe), "data_hash": data.hashes}
     if path.exists():
         before = read_json(path, "cannot read the earlier recipe")
         for key, old, new in differences(before, now):

@@ -14,7 +14,7 @@ from .conftest import prepare_documents, run_training, stage
 def test_other_data_at_the_same_place_is_refused(data: Path, tmp_path: Path) -> None:
     run_training(data, tmp_path / "out", stage(max_steps=2, validation_sample=0))
     other = prepare_documents(tmp_path / "other", seed="other")
-    with pytest.raises(InputError, match=r"contents\.\w+ was '\w+' when this training began"):
+    with pytest.raises(InputError, match=r"data_hash\.\w+ was '\w+' when this training began"):
         run_training(other, tmp_path / "out", stage(max_steps=4, validation_sample=0))
 
 

@@ -66,7 +66,7 @@ class Models:
         self.data, self.folder = data, folder
 
     def trained(self, system: str) -> Path:
-        rows = RowSettings(context=2, max_tokens=128, context_free=0.3)
+        rows = RowSettings(context=2, max_tokens=128, context_free=0.5)
         stage = Stage(
             system,
             rows=rows,
