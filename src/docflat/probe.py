@@ -78,7 +78,8 @@ def first_model(folder: Path) -> Path:
 
 
 def load(folder: Path, system: str) -> Translator:
-    return Translator.load(folder / "models" / system / "model", device="cpu", first_pass=first_model(folder))
+    first_pass = None if find_system(system).sentence_level else first_model(folder)
+    return Translator.load(folder / "models" / system / "model", device="cpu", first_pass=first_pass)
 
 
 def prepared_data(probe: Probe, folder: Path) -> Path:
