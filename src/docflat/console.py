@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -80,6 +80,12 @@ def print_table(
         padding = [" " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)]
         aligned = (pad + cell if right else cell + pad for cell, pad, right in zip(line, padding, numeric, strict=True))
         print("  ".join(aligned).rstrip())
+
+
+def print_rows(rows: Sequence[Mapping[str, object]], as_json: bool = False, title: str | None = None) -> None:
+    """As `print_table`, of rows that name their columns; a row may lack some."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    print_table(columns, [[row.get(key) for key in columns] for row in rows], as_json, title)
 
 
 def warn(message: str) -> None:

@@ -1,0 +1,84 @@
+"""`docflat prepare`: parallel documents to an encoded corpus."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docflat.commands.arguments import add_boundaries, add_json, add_number
+from docflat.console import print_rows, warn
+from docflat.errors import InputError
+
+if TYPE_CHECKING:
+    from docflat.documents import Pair
+
+
+def arguments(parser: ArgumentParser) -> None:
+    files: dict[str, Any] = {"nargs": "+", "action": "extend", "type": Path, "metavar": "FILE", "default": []}
+    parser.add_argument(
+        "--source", **files | {"required": True}, help="source sides, or TSV or JSONL files of both sides"
+    )
+    parser.add_argument("--target", **files, help="target sides, in the order of the sources")
+    parser.add_argument("--docids", **files, help="a docid for each line, in the order of the sources")
+    parser.add_argument("--starts", **files, help="the lines where documents start, in the order of the sources")
+    valid = parser.add_argument_group("validation", "Without --valid-source, some training documents are held out.")
+    valid.add_argument("--valid-source", **files, help="as --source")
+    valid.add_argument("--valid-target", **files, help="as --target")
+    valid.add_argument("--valid-docids", **files, help="as --docids")
+    valid.add_argument("--valid-starts", **files, help="as --starts")
+    add_number(valid, "--hold-out", 2000, "sentences to hold out, about", least=0)
+    add_boundaries(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
+    add_number(parser, "--vocabulary", 32000, "subwords to learn")
+    add_number(parser, "--index-tokens", 256, "tokens that count the sentences of a document")
+    add_number(parser, "--learn-from", 1_000_000, "sentence pairs to learn subwords from, at most")
+    parser.add_argument("--moses", nargs=2, metavar=("SRC", "TGT"), help="tokenise with Moses first: en de")
+    parser.add_argument("--tokenizer", type=Path, metavar="FILE", help="a tokenizer.json to use; none is learned")
+    parser.add_argument("--force", action="store_true", help="replace what an earlier prepare wrote to DIR")
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    from docflat.preparing import prepare
+
+    prepared = prepare(
+        _pairs(arguments, ""),
+        arguments.out,
+        valid_pairs=_pairs(arguments, "valid_"),
+        vocabulary=arguments.vocabulary,
+        index_tokens=arguments.index_tokens,
+        moses=tuple(arguments.moses) if arguments.moses else None,
+        tokenizer=arguments.tokenizer,
+        learn_from=arguments.learn_from,
+        hold_out=arguments.hold_out,
+        force=arguments.force,
+    )
+    for note in prepared.notes:
+        warn(note)
+    parts = {"train": prepared.train, "valid": prepared.valid}
+    rows = [
+        {"part": name, **asdict(counts), "subwords": prepared.text_size}
+        for name, counts in parts.items()
+        if counts is not None
+    ]
+    print_rows(rows, arguments.json, title=str(prepared.folder))
+
+
+def _pairs(arguments: Namespace, prefix: str) -> list[Pair]:
+    from docflat.documents import Pair
+
+    given = vars(arguments)
+    sources = given[f"{prefix}source"]
+    others = []
+    for what in ("target", "docids", "starts"):
+        files = given[f"{prefix}{what}"]
+        if files and len(files) != len(sources):
+            options = f"--{prefix}{what} and --{prefix}source".replace("_", "-")
+            raise InputError(f"{options} must name as many files: {len(files)} and {len(sources)} are given")
+        others.append(files or [None] * len(sources))
+    return [
+        Pair(source, target, arguments.boundaries, docids, starts)
+        for source, target, docids, starts in zip(sources, *others, strict=True)
+    ]

@@ -1,0 +1,40 @@
+"""`docflat probe`: what context a system uses, on a made-up language."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from docflat.commands.arguments import add_json, add_number, names, whole
+from docflat.console import print_rows
+
+
+def arguments(parser: ArgumentParser) -> None:
+    kept = "keep data, models, table and plot here; what is there is not trained again (default: runs/probe)"
+    parser.add_argument("--out", type=Path, metavar="DIR", help=kept)
+    parser.add_argument("--systems", type=names, metavar="A,B", help="systems to compare (default: all)")
+    parser.add_argument("--steps", type=whole(1), metavar="N", help="training steps of each system")
+    demo = "docflat-c only, for a while, and a document it translates (default --out: runs/demo)"
+    parser.add_argument("--demo", action="store_true", help=demo)
+    add_number(parser, "--seed", 1, "of the language, the data and the models", least=0)
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    from docflat.language import Language
+    from docflat.probe import DEMO_STEPS, Probe, demo_lines
+    from docflat.probe import run as measure
+
+    systems, probe = arguments.systems, Probe(Language(arguments.seed))
+    out = arguments.out or Path("runs/demo" if arguments.demo else "runs/probe")
+    if arguments.demo:
+        systems, probe = ["docflat-c"], replace(probe, steps=DEMO_STEPS)
+    if arguments.steps:
+        probe = replace(probe, steps=arguments.steps)
+    rows = measure(probe, out, systems)
+    if arguments.demo and not arguments.json:
+        print(*demo_lines(probe, out), sep="\n")
+    print_rows(rows, arguments.json, title="right pronouns in per cent, by the distance of what they refer to")
+    if arguments.demo and not arguments.json:
+        print(f"\nThe model is yours to try: docflat translate --model {out}/models/docflat-c/model")
