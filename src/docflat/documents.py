@@ -252,7 +252,7 @@ def _json_records(lines: Iterable[str], file: Path, with_target: bool) -> Iterat
     """A sentence becomes a list of one. All lines must have the shape of the first."""
     first = None
     for number, line in enumerate(lines, 1):
-        value = _json_object(line, file, number)
+        value = json_object(line, file, number)
         whole = isinstance(value.get("source"), list)
         paired = with_target and value.get("target") is not None
         source = _json_side(value, "source", whole, file, number)
@@ -286,7 +286,7 @@ def _json_side(value: dict[str, Any], side: str, whole: bool, file: Path, line: 
     return sentences
 
 
-def _json_object(line: str, file: Path, number: int) -> dict[str, Any]:
+def json_object(line: str, file: Path, number: int) -> dict[str, Any]:
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
@@ -296,6 +296,11 @@ def _json_object(line: str, file: Path, number: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"not a JSON object: {line[:60]}", file, number)
     return value
+
+
+def read_lines(file: Path) -> Iterator[str]:
+    """The lines of a file, compressed or not, without their ends; an error names the line."""
+    return _lines(file, file)
 
 
 def _is_blank(text: str) -> bool:
