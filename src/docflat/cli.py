@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from docflat import __version__
-from docflat.commands import prepare, probe, systems, train, translate
+from docflat.commands import compare, evaluate, prepare, probe, systems, train, translate
 from docflat.errors import InputError
 from docflat.settings import nearest
 
@@ -54,6 +54,18 @@ VERBS: tuple[Verb, ...] = (
         "translate documents, line by line",
         "docflat translate speech.en -o speech.de --model runs/first/model",
         translate,
+    ),
+    Verb(
+        "evaluate",
+        "score translations with BLEU, chrF, TER and COMET",
+        "docflat evaluate --hypothesis speech.de --reference reference.de",
+        evaluate,
+    ),
+    Verb(
+        "compare",
+        "test whether systems differ from a baseline, and show where",
+        "docflat compare baseline.de mine.de --reference reference.de --show 3",
+        compare,
     ),
     Verb(
         "probe",

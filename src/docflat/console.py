@@ -56,8 +56,7 @@ def print_table(
     """A table on stdout, in plain text where that is no terminal; `as_json`: a JSON list of objects."""
     rows = [list(row) for row in rows]
     if as_json:
-        objects = [dict(zip(columns, map(finite, row), strict=True)) for row in rows]
-        print(json.dumps(objects, ensure_ascii=False, indent=2, default=str))
+        print_json([dict(zip(columns, map(finite, row), strict=True)) for row in rows])
         return
     numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
     cells = [[_text(value) for value in row] for row in rows]
@@ -86,6 +85,10 @@ def print_rows(rows: Sequence[Mapping[str, object]], as_json: bool = False, titl
     """As `print_table`, of rows that name their columns; a row may lack some."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     print_table(columns, [[row.get(key) for key in columns] for row in rows], as_json, title)
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
 def warn(message: str) -> None:

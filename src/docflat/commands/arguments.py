@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,36 @@ def add_boundaries(parser: ArgumentParser) -> None:
         default="auto",
         help="how documents are marked (default: what the files show; plain text: <d> or empty lines)",
     )
+
+
+def add_test_set(parser: ArgumentParser, default: str) -> None:
+    """Options of the verbs that score translations; default: metrics."""
+    parser.add_argument("--reference", type=Path, required=True, metavar="FILE", help="what a translation should be")
+    parser.add_argument("--source", type=Path, metavar="FILE", help="what was translated; comet needs it")
+    parser.add_argument(
+        "--metrics",
+        type=names,
+        default=names(default),
+        metavar="A,B",
+        help=f"of bleu, dbleu (whole documents), chrf, ter (slow), comet (default: {default})",
+    )
+    add_number(parser, "--bootstrap", 1000, "resamples for confidence intervals", least=0)
+    parser.add_argument(
+        "--tokenize",
+        choices=("13a", "intl", "zh", "char", "none"),
+        default="13a",
+        help="sacreBLEU's tokeniser for BLEU (default: %(default)s; zh for Chinese)",
+    )
+    parser.add_argument(
+        "--comet-model",
+        default="Unbabel/wmt20-comet-da",
+        metavar="NAME",
+        help="file, folder or hub name of a COMET checkpoint you trust (default: %(default)s)",
+    )
+    add_boundaries(parser)
+    parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line of the reference")
+    parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines of the reference that start documents")
+    add_json(parser)
 
 
 def add_number(parser: ArgumentParser | _ArgumentGroup, option: str, default: int, what: str, least: int = 1) -> None:

@@ -1,0 +1,108 @@
+"""`docflat compare`: whether systems differ from a baseline, and where."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docflat.commands.arguments import add_number, add_test_set
+from docflat.commands.evaluate import read_test_set
+from docflat.console import print_json, print_rows
+from docflat.errors import InputError
+
+if TYPE_CHECKING:
+    from docflat.metrics import Comparison, Difference
+    from docflat.testsets import Side
+
+Row = dict[str, Any]
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("baseline", type=Path, metavar="BASELINE", help="translations to compare with")
+    parser.add_argument("systems", type=Path, nargs="+", metavar="SYSTEM", help="translations by other systems")
+    add_test_set(parser, "bleu,dbleu,chrf")
+    add_number(parser, "--randomisation", 10000, "trials of approximate randomisation")
+    add_number(parser, "--show", 5, "sentences and documents to show, where systems differ most", least=0)
+
+
+def run(arguments: Namespace) -> None:
+    from docflat.metrics import differences
+
+    if not arguments.bootstrap:
+        raise InputError("the paired test needs resamples: --bootstrap of at least 1")
+    metrics, reference, source, sides = read_test_set(arguments, [arguments.baseline, *arguments.systems])
+    comparisons = metrics.compare(sides, arguments.bootstrap, arguments.randomisation)
+    sentences: list[Row] = []
+    documents: list[Row] = []
+    for system in sides[1:] if arguments.show else []:
+        texts = _Texts(reference, source, sides[0], system)
+        in_sentences, in_documents = differences(reference, sides[0], system)
+        sentences += [texts.sentence(each) for each in in_sentences[: arguments.show]]
+        for found in in_documents[: arguments.show]:
+            within = [each for each in in_sentences if each.document == found.document][: arguments.show]
+            within.sort(key=lambda each: each.sentence or 0)
+            documents.append(texts.place(found) | {"sentences": [texts.sentence(each) for each in within]})
+    if arguments.json:
+        print_json({"scores": [asdict(each) for each in comparisons], "sentences": sentences, "documents": documents})
+        return
+    _print_scores(comparisons)
+    if sentences:
+        print("\nsentences that differ most, by chrF")
+    for sentence in sentences:
+        _print_sentence(sentence)
+    for document in documents:
+        print(f"\namong the documents that differ most: document {document['document']}, {_scores(document)}")
+        for sentence in document["sentences"]:
+            _print_sentence(sentence)
+
+
+class _Texts:
+    """What is shown of two systems."""
+
+    def __init__(self, reference: Side, source: Side | None, baseline: Side, system: Side) -> None:
+        given = {"source": source, "reference": reference, "baseline": baseline, "system": system}
+        self.sides = {name: side for name, side in given.items() if side is not None}
+
+    def place(self, found: Difference) -> Row:
+        return {
+            "system": str(self.sides["system"].file),
+            "document": found.document + 1,
+            "baseline_chrf": found.baseline,
+            "system_chrf": found.system,
+        }
+
+    def sentence(self, found: Difference) -> Row:
+        texts = [
+            {
+                "side": name,
+                "file": str(side.file),
+                "line": side.lines[found.document][found.sentence or 0],
+                "text": side.documents[found.document][found.sentence or 0],
+            }
+            for name, side in self.sides.items()
+        ]
+        return self.place(found) | {"texts": texts}
+
+
+def _print_scores(comparisons: Sequence[Comparison]) -> None:
+    columns = ("metric", "system", "score", "mean", "confidence", "p_bootstrap", "p_randomisation")
+    print_rows([{name: getattr(each, name) for name in columns} for each in comparisons])
+    print()
+    for metric, signature in {each.metric: each.signature for each in comparisons}.items():
+        print(f"{metric}: {signature}")
+
+
+def _print_sentence(sentence: Row) -> None:
+    print(f"\n  document {sentence['document']}: {_scores(sentence)}")
+    places = [f"{text['file']}:{text['line']}" for text in sentence["texts"]]
+    width = max(map(len, places))
+    for place, text in zip(places, sentence["texts"], strict=True):
+        print(f"    {place:<{width}}  {text['text']}".rstrip())
+
+
+def _scores(row: Row) -> str:
+    baseline, system = row["baseline_chrf"], row["system_chrf"]
+    return f"chrF {baseline:.1f}, {system:.1f} by {row['system']} ({system - baseline:+.1f})"

@@ -1,0 +1,49 @@
+"""`docflat evaluate`: the scores of translations."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docflat.commands.arguments import add_test_set
+from docflat.console import print_rows, warn
+
+if TYPE_CHECKING:
+    from docflat.metrics import Metrics
+    from docflat.testsets import Side
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--hypothesis", type=Path, required=True, metavar="FILE", help="the translations to score")
+    add_test_set(parser, "bleu,dbleu,chrf,ter")
+
+
+def run(arguments: Namespace) -> None:
+    metrics, _, _, (hypothesis,) = read_test_set(arguments, [arguments.hypothesis])
+    rows = [asdict(result) for result in metrics.evaluate(hypothesis, arguments.bootstrap)]
+    print_rows(rows, arguments.json, title=str(hypothesis.file))
+
+
+def read_test_set(arguments: Namespace, hypotheses: list[Path]) -> tuple[Metrics, Side, Side | None, list[Side]]:
+    """The metrics, the reference, the source if there is one, and the hypotheses, all lined up."""
+    from docflat.metrics import Metrics, check_names
+    from docflat.testsets import Marking, read_beside, read_reference
+
+    check_names(arguments.metrics, arguments.source is not None)
+    marking = Marking(arguments.boundaries, arguments.docids, arguments.starts)
+    reference = read_reference(arguments.reference, marking)
+    source = read_beside(arguments.source, reference, marking, "source") if arguments.source else None
+    sides = [read_beside(file, reference, marking) for file in hypotheses]
+    for side in sides:
+        _warn_of_empty(side)
+    metrics = Metrics(reference, arguments.metrics, arguments.tokenize, source, arguments.comet_model)
+    return metrics, reference, source, sides
+
+
+def _warn_of_empty(side: Side) -> None:
+    numbers = [number for lines in side.lines for number in lines]
+    empty = [number for number, text in zip(numbers, side.sentences, strict=True) if not text.strip()]
+    if empty:
+        warn(f"{side.file}:{empty[0]}: {len(empty)} of {len(numbers)} translations are empty, this one first")
