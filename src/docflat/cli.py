@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from docflat import __version__
-from docflat.commands import compare, evaluate, prepare, probe, systems, train, translate
+from docflat.commands import compare, contrast_build, evaluate, prepare, probe, systems, train, translate
 from docflat.errors import InputError
 from docflat.settings import nearest
 
@@ -68,6 +68,12 @@ VERBS: tuple[Verb, ...] = (
         compare,
     ),
     Verb(
+        "contrast build",
+        "make a contrastive set of German pronouns from aligned documents",
+        "docflat contrast build --source test.en --target test.de --balance -o pronouns.jsonl",
+        contrast_build,
+    ),
+    Verb(
         "probe",
         "measure on a made-up language how far each system sees",
         "docflat probe --systems doc2doc,docflat-c --out runs/probe",
@@ -83,7 +89,8 @@ class _Parser(ArgumentParser):
 
 
 def _top_parser() -> ArgumentParser:
-    verbs = "\n".join(f"  {verb.name:<11}{verb.summary}" for verb in VERBS)
+    width = max(len(verb.name) for verb in VERBS) + 2
+    verbs = "\n".join(f"  {verb.name:<{width}}{verb.summary}" for verb in VERBS)
     parser = _Parser(
         prog="docflat",
         usage="docflat VERB ...",
@@ -115,12 +122,14 @@ def _dispatch(argv: Sequence[str]) -> int:
         parser.print_help()
         return 0
     verbs = {verb.name: verb for verb in VERBS}
-    if argv[0] not in verbs:
-        hint = nearest(argv[0], verbs, f"; there are {', '.join(verbs)}")
-        raise InputError(f"unknown verb {argv[0]!r}{hint}")
-    verb = verbs[argv[0]]
+    words = 2 if " ".join(argv[:2]) in verbs else 1  # `contrast build` is a verb beside `contrast`
+    name, rest = " ".join(argv[:words]), argv[words:]
+    if name not in verbs:
+        hint = nearest(name, verbs, f"; there are {', '.join(verbs)}")
+        raise InputError(f"unknown verb {name!r}{hint}")
+    verb = verbs[name]
     # Intermixed: `train recipe.yaml --json out=x` has positional arguments on both sides of an option.
-    verb.command.run(_verb_parser(verb).parse_intermixed_args(argv[1:]))
+    verb.command.run(_verb_parser(verb).parse_intermixed_args(rest))
     return 0
 
 

@@ -15,19 +15,16 @@ if TYPE_CHECKING:
     from docflat.documents import Pair
 
 
+_FILES: dict[str, Any] = {"nargs": "+", "action": "extend", "type": Path, "metavar": "FILE", "default": []}
+
+
 def arguments(parser: ArgumentParser) -> None:
-    files: dict[str, Any] = {"nargs": "+", "action": "extend", "type": Path, "metavar": "FILE", "default": []}
-    parser.add_argument(
-        "--source", **files | {"required": True}, help="source sides, or TSV or JSONL files of both sides"
-    )
-    parser.add_argument("--target", **files, help="target sides, in the order of the sources")
-    parser.add_argument("--docids", **files, help="a docid for each line, in the order of the sources")
-    parser.add_argument("--starts", **files, help="the lines where documents start, in the order of the sources")
+    add_pairs(parser)
     valid = parser.add_argument_group("validation", "Without --valid-source, some training documents are held out.")
-    valid.add_argument("--valid-source", **files, help="as --source")
-    valid.add_argument("--valid-target", **files, help="as --target")
-    valid.add_argument("--valid-docids", **files, help="as --docids")
-    valid.add_argument("--valid-starts", **files, help="as --starts")
+    valid.add_argument("--valid-source", **_FILES, help="as --source")
+    valid.add_argument("--valid-target", **_FILES, help="as --target")
+    valid.add_argument("--valid-docids", **_FILES, help="as --docids")
+    valid.add_argument("--valid-starts", **_FILES, help="as --starts")
     add_number(valid, "--hold-out", 2000, "sentences to hold out, about", least=0)
     add_boundaries(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
@@ -44,9 +41,9 @@ def run(arguments: Namespace) -> None:
     from docflat.preparing import prepare
 
     prepared = prepare(
-        _pairs(arguments, ""),
+        pairs(arguments),
         arguments.out,
-        valid_pairs=_pairs(arguments, "valid_"),
+        valid_pairs=pairs(arguments, "valid_"),
         vocabulary=arguments.vocabulary,
         index_tokens=arguments.index_tokens,
         moses=tuple(arguments.moses) if arguments.moses else None,
@@ -66,7 +63,18 @@ def run(arguments: Namespace) -> None:
     print_rows(rows, arguments.json, title=str(prepared.folder))
 
 
-def _pairs(arguments: Namespace, prefix: str) -> list[Pair]:
+def add_pairs(parser: ArgumentParser) -> None:
+    """Options that name the files of aligned documents."""
+    parser.add_argument(
+        "--source", **_FILES | {"required": True}, help="source sides, or TSV or JSONL files of both sides"
+    )
+    parser.add_argument("--target", **_FILES, help="target sides, in the order of the sources")
+    parser.add_argument("--docids", **_FILES, help="a docid for each line, in the order of the sources")
+    parser.add_argument("--starts", **_FILES, help="the lines where documents start, in the order of the sources")
+
+
+def pairs(arguments: Namespace, prefix: str = "") -> list[Pair]:
+    """What the options name."""
     from docflat.documents import Pair
 
     given = vars(arguments)

@@ -1,0 +1,82 @@
+"""`docflat contrast build`: a contrastive pronoun set from aligned documents."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docflat.commands.arguments import add_boundaries, add_json, add_number, whole
+from docflat.commands.prepare import add_pairs, pairs
+from docflat.console import print_rows, progress
+from docflat.errors import InputError
+
+if TYPE_CHECKING:
+    from docflat.console import Advance
+    from docflat.contrastive import ContrastiveExample
+    from docflat.documents import Document, Pair
+
+
+def arguments(parser: ArgumentParser) -> None:
+    add_pairs(parser)
+    add_boundaries(parser)
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="JSONL file to write")
+    add_number(parser, "--context", 3, "sentences of context to keep", least=0)
+    parser.add_argument("--balance", action="store_true", help="as many examples of er, sie and es")
+    parser.add_argument("--limit", type=whole(1), metavar="N", help="examples to keep, at most, drawn at random")
+    add_number(parser, "--seed", 1, "of the draw", least=0)
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    from docflat.atomic import write_whole
+    from docflat.contrastive import to_json
+    from docflat.documents import OPENERS
+    from docflat.pronouns import Genders, choose, find_examples
+
+    if arguments.out.suffix.lower() in OPENERS:
+        raise InputError("is written as plain text: its name must not say otherwise", arguments.out)
+    corpora = pairs(arguments)
+    with progress("learning genders") as advance:
+        genders = Genders(
+            sentence for _, document in _documents(corpora, advance) for sentence in document.target or ()
+        )
+    found: list[ContrastiveExample] = []
+    with progress("finding pronouns") as advance:
+        for file, document in _documents(corpora, advance):
+            for example in find_examples(document, genders, arguments.context):
+                found.append(replace(example, fields={**example.fields, "file": file.name}))
+    kept = choose(found, arguments.balance, arguments.limit, arguments.seed)
+    counts = [
+        {
+            "pronoun": pronoun,
+            "found": sum(example.fields["pronoun"] == pronoun for example in found),
+            "kept": sum(example.fields["pronoun"] == pronoun for example in kept),
+            "of known distance": sum(
+                example.fields["pronoun"] == pronoun and "distance" in example.fields for example in kept
+            ),
+        }
+        for pronoun in ("er", "sie", "es")
+    ]
+    if not kept:
+        numbers = ", ".join(f"{row['found']} of {row['pronoun']}" for row in counts)
+        raise InputError(f"nothing to write: found {numbers}", arguments.out)
+    try:
+        write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in kept))
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", arguments.out) from error
+    print_rows(counts, arguments.json, title=str(arguments.out))
+
+
+def _documents(corpora: list[Pair], advance: Advance) -> Iterator[tuple[Path, Document]]:
+    """The documents, each with its source file."""
+    from docflat.documents import read_documents
+
+    for pair in corpora:
+        for document in read_documents(pair):
+            if document.target is None:
+                raise InputError("a document without its translation", pair.source, document.line)
+            yield pair.source, document
+            advance()
