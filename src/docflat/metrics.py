@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -150,7 +152,7 @@ class Metrics:
 def differences(reference: Side, baseline: Side, system: Side) -> tuple[list[Difference], list[Difference]]:
     """Sentences and documents whose chrF differs, the largest differences first.
 
-    chrF, because BLEU of a single sentence is mostly 0.
+    chrF, because BLEU says little about a single sentence.
     """
     sentences, documents = [], []
     for number, texts in enumerate(zip(reference.documents, baseline.documents, system.documents, strict=True)):
@@ -214,9 +216,8 @@ def _check_seed() -> None:
 
 
 def _comet(checkpoint: str, sources: Sequence[str], references: Sequence[str]) -> SegmentMean:
-    model = _load_comet(checkpoint)
-    # Only what went wrong: it greets with the hardware it found.
-    logging.getLogger("pytorch_lightning.utilities.rank_zero").setLevel(logging.ERROR)
+    with _quiet():
+        model = _load_comet(checkpoint)
 
     def score(translations: Sequence[str]) -> list[float]:
         import torch
@@ -226,7 +227,8 @@ def _comet(checkpoint: str, sources: Sequence[str], references: Sequence[str]) -
             columns["ref"] = references
         samples = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         gpus = int(torch.cuda.is_available())
-        predicted = model.predict(samples, batch_size=16, gpus=gpus, progress_bar=False, num_workers=0)
+        with _quiet():
+            predicted = model.predict(samples, batch_size=16, gpus=gpus, progress_bar=False, num_workers=0)
         return [float(each) for each in predicted.scores]
 
     return SegmentMean("COMET", score, {"model": checkpoint, "version": version("unbabel-comet")})
@@ -240,18 +242,50 @@ def _load_comet(checkpoint: str) -> Any:
     if path.is_dir():
         path = path / "checkpoints" / "model.ckpt"
     if not path.exists():
-        if path != Path(checkpoint) or path.is_absolute() or len(path.parts) > 2:  # on the hub: name or owner/name
+        # A name of the hub is a word, or two with a slash between them.
+        if path != Path(checkpoint) or checkpoint.startswith((".", "/", "~")) or len(path.parts) > 2:
             raise InputError("no COMET checkpoint here", path)
         try:
             path = Path(comet.download_model(checkpoint))
         except KeyError:
-            raise InputError(f"no COMET checkpoint of this name, neither here nor on the hub: {checkpoint}") from None
-    # A checkpoint is a pickle, which could run anything: torch then takes tensors and plain values only. Who sets
-    # torch's own TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD trusts it.
-    if not os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
-        os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+            message = "no COMET checkpoint of this name is here, nor could one be got from the hub"
+            raise InputError(message, checkpoint) from None
     try:
-        return comet.load_from_checkpoint(str(path))
+        with _only_weights():
+            return comet.load_from_checkpoint(str(path))
     except Exception as error:  # it raises this very class where hparams.yaml is missing, and much else
         reason = (str(error).splitlines() or [""])[0]
         raise InputError(f"cannot be loaded as a COMET checkpoint: {type(error).__name__}: {reason}", path) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """COMET and what it is made of tell about the hardware and each other's old age, and set the log to tell more."""
+    level = logging.getLogger().level
+    logging.getLogger("pytorch_lightning.utilities.rank_zero").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.INFO)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
+            logging.getLogger().setLevel(level)
+
+
+@contextmanager
+def _only_weights() -> Iterator[None]:
+    """A checkpoint is a pickle, which could run anything: within, torch takes tensors and plain values only.
+
+    Who sets torch's own TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD trusts the checkpoint.
+    """
+    name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(name)
+    if not os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+        os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before
