@@ -17,7 +17,7 @@ from docflat.documents import Document
 
 WINDOW = 3  # sentences back in which there must be a noun that fits
 
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\d+|[^\w\s]")
+_WORD = re.compile(r"\w+(?:-\w+)*-?|[^\w\s]")  # "Sicherheits- und Handelspolitik": a hyphen may end a word
 _GENDERS = {"er": "m", "ihn": "m", "sie": "f", "es": "n"}
 _NOMINATIVE, _ACCUSATIVE = ("er", "sie", "es"), ("ihn", "sie", "es")
 _ENDS = frozenset(".?!:…\"„“”»«'()-–—")
@@ -29,7 +29,10 @@ def _words(text: str) -> frozenset[str]:
 
 
 # English. Contractions fall apart: "it's" is "it", "'", "s".
-_PERSONS = _words("he him his she her hers they them himself herself themselves who someone everyone anyone whoever")
+_PERSONS = _words(
+    "he him his she her hers they them himself herself themselves who someone everyone anyone whoever man woman mother"
+    " father wife husband girl boy lady king queen"
+)
 _YOU = _words("you your yours yourself")
 _BE = _words("is was be been being s isn wasn")
 _MODALS = _words(
@@ -56,7 +59,7 @@ _IMPERSONAL = _words(
     "seems seem seemed appears appear appeared turns turned turn happens happened happen rains rained raining snows"
     " takes took take matters matter mattered follows remains goes went says said hurts depends sounds looks feels"
     " felt looked sounded means meant becomes became makes made make comes came costs cost helps pays paid gets got"
-    " strikes struck occurred occurs worked works sense"
+    " strikes struck occurred occurs worked works sense late early time cold dark"
 )
 _STATED = _words(
     "do did does done doing say said saying says know knew known knows think thought believe believed mean meant"

@@ -52,17 +52,18 @@ def library(monkeypatch: pytest.MonkeyPatch):
 def test_help_lists_the_verbs_with_a_line_each(capsys: Capture, arguments: list[str]):
     assert docflat(*arguments) == 0
     lines = capsys.readouterr().out.splitlines()
+    width = max(len(verb.name) for verb in cli.VERBS) + 2
     for verb in cli.VERBS:
-        assert f"  {verb.name:<11}{verb.summary}" in lines
+        assert f"  {verb.name:<{width}}{verb.summary}" in lines
 
 
 @pytest.mark.parametrize("verb", cli.VERBS, ids=lambda verb: verb.name)
 def test_help_of_a_verb_ends_with_an_example_that_parses(capsys: Capture, verb: cli.Verb):
     assert docflat(verb.name, "--help") == 0
     assert capsys.readouterr().out.endswith(f"example:\n  {verb.example}\n")
-    program, name, *arguments = verb.example.split()
-    assert (program, name) == ("docflat", verb.name)
-    cli._verb_parser(verb).parse_intermixed_args(arguments)
+    program, example = f"docflat {verb.name} ", f"{verb.example} "
+    assert example.startswith(program)
+    cli._verb_parser(verb).parse_intermixed_args(example.removeprefix(program).split())
 
 
 def test_help_imports_nothing_slow():
