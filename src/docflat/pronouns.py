@@ -86,8 +86,10 @@ _IMPERSONAL_ES = _words(
     " scheine regnet gilt galt bedarf bedurfte fehlt mangelt bleibt blieb liegt lag stellt zeigt gelingt gelang"
     " gelungen leid schadet lohnt dauert dauerte stimmt reicht genügt passiert geschieht geschah sein wäre"
 )
-# What es stands for comes after it: "es ist gut, dass", "es ist Zeit zu gehen".
-_ANNOUNCED = re.compile(r"\b(dass|daß|ob|zu [a-zäöü]+n)\b")
+# What es stands for comes after it: "es ist gut, dass", "es ist Zeit zu gehen", "aufzubrechen".
+_ANNOUNCED = re.compile(
+    r"\b(dass|daß|ob|zu [a-zäöü]+n|(?:ab|an|auf|aus|bei|ein|fort|hin|her|mit|nach|vor|weg|zu)zu[a-zäöü]+n)\b"
+)
 _NEUTER_DETERMINERS = _words("das dieses jenes jedes ein kein mein dein sein ihr unser euer")
 _JOINTS = _words(
     "und aber doch wenn da weil dass daß denn ob als nachdem während obwohl sobald solange falls bevor bis also auch"
