@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import subprocess
 import sys
 import types
