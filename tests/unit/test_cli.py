@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import lzma
 import os
-import re
 import subprocess
 import sys
 import types
