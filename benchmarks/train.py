@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from docflat.batches import Batches, Symbols
+from docflat.batches import Batches
 from docflat.checkpoints import vocabulary_of
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
@@ -47,10 +47,8 @@ def measure(name: str, data: tuple[Any, Any, Any], vocabulary: Vocabulary, optio
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(1)
     model = system.build(sizes, vocabulary, system.read_options({}), dropout=0.1).to(device).train()
-    bos = vocabulary.bos if system.sentence_level else None
-    symbols = Symbols(vocabulary.eos, bos, vocabulary.text_size, vocabulary.size - vocabulary.text_size)
-    rows = system.read_rows(RowSettings())
-    batches = Batches(*data, rows, symbols, options.batch_tokens, shuffle_rows=system.sentence_level)
+    rows = system.rows_of(RowSettings())
+    batches = Batches(*data, rows, system.layout(rows, vocabulary), options.batch_tokens, shuffle_rows=system.sentence_level)
     plan = batches.plan(np.random.default_rng(1))
     wanted = options.warmup + options.steps
     if len(plan) < wanted:

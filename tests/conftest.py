@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.batches import Batch, Symbols, make_batch
+from docflat.batches import Batch, Layout, make_batch
 from docflat.config import ModelSizes, RowSettings
 from docflat.rows import Rows
 from docflat.systems import SYSTEMS
@@ -96,9 +96,20 @@ def random_documents(
     return [[(sentence(), sentence()) for _ in range(size)] for size in sizes]
 
 
-def symbols_for(name: str) -> Symbols:
-    """The symbols of the tiny models."""
-    return Symbols(EOS, BOS if SYSTEMS[name].sentence_level else None, TEXT_SIZE, INDEX_TOKENS)
+def rows_for(name: str, context: int = 3) -> RowSettings:
+    """The rows of a system with this much local context, if it takes any."""
+    local = SYSTEMS[name].rows.get("context") != 0
+    return SYSTEMS[name].rows_of(RowSettings(context=context if local else 0))
+
+
+def layout_for(name: str, words: int = TEXT_SIZE - MASK - 1) -> Layout:
+    """The layout of the tiny models."""
+    return SYSTEMS[name].layout(rows_for(name), vocabulary_for(words))
+
+
+def vocabulary_for(words: int) -> Vocabulary:
+    text_size = MASK + 1 + words
+    return Vocabulary(text_size + INDEX_TOKENS, text_size, BOS, EOS, MASK)
 
 
 @dataclass(frozen=True)
@@ -116,9 +127,9 @@ class LiteralRow:
     labels: Ids
 
 
-def literal_row(documents: Sequence[Document], number: int, place: int, context: int, symbols: Symbols) -> LiteralRow:
+def literal_row(documents: Sequence[Document], number: int, place: int, context: int, layout: Layout) -> LiteralRow:
     def start(i: int) -> int:
-        return symbols.bos if symbols.bos is not None else symbols.first_index + min(i, symbols.index_tokens - 1)
+        return layout.bos if layout.bos is not None else layout.first_index + min(i, layout.index_tokens - 1)
 
     document = documents[number]
     first = sum(len(before) for before in documents[:number])
@@ -131,23 +142,24 @@ def literal_row(documents: Sequence[Document], number: int, place: int, context:
         place,
         first + place,
         [first + i for i in before],
-        [*source_context, start(place), *x, symbols.eos],
+        [*source_context, start(place), *x, layout.eos],
         [*target_context, start(place), *y],
         len(source_context),
         len(target_context),
-        [*y, symbols.eos],
+        [*y, layout.eos],
     )
 
 
-def literal_rows(documents: Sequence[Document], settings: RowSettings, symbols: Symbols) -> list[LiteralRow]:
+def literal_rows(documents: Sequence[Document], settings: RowSettings, layout: Layout) -> list[LiteralRow]:
     """All rows of a corpus in its own order, without chance."""
+    most = 3 if settings.context is None else settings.context
     rows = []
     for number, document in enumerate(documents):
         for place, (x, y) in enumerate(document):
             if not x or not y:
                 continue
-            for context in range(settings.context, -1, -1):  # a longer row loses its oldest context
-                row = literal_row(documents, number, place, context, symbols)
+            for context in range(most, -1, -1):  # a longer row loses its oldest context
+                row = literal_row(documents, number, place, context, layout)
                 if max(len(row.source), len(row.target)) <= settings.max_tokens:
                     rows.append(row)
                     break
@@ -165,11 +177,10 @@ def batch_of(
     documents: Sequence[Document], name: str, context: int = 3, one_group: bool = False, window: int = 0
 ) -> tuple[Batch, list[LiteralRow]]:
     """All of these documents as one batch for a system."""
-    symbols = symbols_for(name)
-    settings = RowSettings(context=0 if SYSTEMS[name].sentence_level else context)
-    rows = literal_rows(documents, settings, symbols)
+    layout = layout_for(name)
+    rows = literal_rows(documents, rows_for(name, context), layout)
     corpus = corpus_of(documents)
-    return make_batch(corpus.source, corpus.target, rows_array(rows, window), symbols, one_group), rows
+    return make_batch(corpus.source, corpus.target, rows_array(rows, window), layout, one_group), rows
 
 
 def build(
@@ -182,15 +193,13 @@ def build(
     """A random model that can show something: biases and norms matter, context matters, translations vary and end."""
     torch.manual_seed(seed)
     system = SYSTEMS[name]
-    text_size = MASK + 1 + words
-    vocabulary = Vocabulary(text_size + INDEX_TOKENS, text_size, BOS, EOS, MASK)
-    model = system.build(SIZES, vocabulary, system.read_options(options)).double().eval()
+    model = system.build(SIZES, vocabulary_for(words), system.read_options(options)).double().eval()
     rng = np.random.default_rng(seed)
     documents = random_documents(rng, [6] * 4, words=words)
     corpus = corpus_of(documents)
-    symbols = Symbols(EOS, BOS if system.sentence_level else None, text_size, INDEX_TOKENS)
-    settings = RowSettings(context=0 if system.sentence_level else 3)
-    batch = make_batch(corpus.source, corpus.target, rows_array(literal_rows(documents, settings, symbols)), symbols)
+    layout = layout_for(name, words)
+    rows = rows_array(literal_rows(documents, rows_for(name), layout))
+    batch = make_batch(corpus.source, corpus.target, rows, layout)
     with torch.no_grad():
         for module in model.modules():
             if isinstance(module, FlatBatchAttention):
@@ -204,8 +213,7 @@ def build(
                 parameter *= 1.5
         # Left alone, a random model says the same word for ever: take the mean out of its logits, add some </s>.
         norm, end = model.decoder[-1].feed_forward_norm, model.embedding.weight[EOS]
-        states = model.decode(batch.target, model.encode(batch.source), batch.source.rows)
-        norm.bias += end / (end @ end) - states[batch.target.current].mean(0)
+        norm.bias += end / (end @ end) - model.decode(batch.target, model.encode(batch.source)).mean(0)
     return model.to(dtype)
 
 

@@ -9,32 +9,41 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from docflat.config import RowSettings
-from docflat.rows import Array, Rows, Sentences, document_rows, row_lengths
+from docflat.rows import MIXED, Array, Rows, Sentences, document_rows, mix, row_lengths
+
+PartName = Literal["context", "previous", "recurrence"]
 
 
 @dataclass(frozen=True)
-class Symbols:
-    """The ids that rows are built with."""
+class Layout:
+    """How rows of a system become flat sides: the ids they are built with, and what else its model reads."""
 
     eos: int
     bos: int | None  # the start symbol of every sentence; None: its index token instead
     first_index: int
     index_tokens: int
+    target_context: bool = True  # target rows have the local context too
+    slot: bool = False  # a place for a vector, after every source row and before every target row
+    parts: tuple[PartName, ...] = ()  # what sides keep at hand beside their rows
 
     def starts(self, places: Array) -> Array:
         """The start symbols of sentences at these places of their documents."""
         if self.bos is not None:
             return np.full(len(places), self.bos)
         return self.first_index + np.clip(places, 0, self.index_tokens - 1)
+
+    def target_rows(self, rows: Rows) -> Rows:
+        """Rows as their target side has them."""
+        return rows if self.target_context else replace(rows, context=np.zeros_like(rows.context))
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,23 @@ class Segments:
         """True where the padded layout holds a token: (segments, longest)."""
         return torch.arange(self.longest, device=self.starts.device) < self.lengths[:, None]
 
+    def number(self, tokens: int) -> Tensor:
+        """Which segment each token is in: (tokens,). How many there are is known without asking a GPU."""
+        place = torch.arange(tokens, device=self.starts.device, dtype=torch.int32)
+        return torch.searchsorted(self.starts[1:], place, right=True)
+
+    def mean(self, flat: Tensor) -> Tensor:
+        """The mean of each segment: (tokens, dim) -> (segments, dim); zero for one without tokens."""
+        total = flat.new_zeros(len(self), flat.shape[1], dtype=torch.promote_types(flat.dtype, torch.float32))
+        total = total.index_add(0, self.number(len(flat)), flat.to(total.dtype))
+        return (total / self.lengths.clamp_min(1)[:, None]).to(flat.dtype)
+
+    def times(self, number: int, tokens: int) -> Segments:
+        """The same segments several times, one after the other; tokens: how many they have."""
+        shifts = torch.arange(number, device=self.starts.device, dtype=torch.int32) * tokens
+        starts = (self.starts[:-1] + shifts[:, None]).flatten()
+        return Segments(nn.functional.pad(starts, (0, 1), value=number * tokens), self.longest)
+
     def pad(self, flat: Tensor) -> Tensor:
         """(tokens, ...) -> (segments, longest, ...), zeros at the end of the shorter ones."""
         padded = flat.new_zeros(len(self) * self.longest, *flat.shape[1:])
@@ -91,24 +117,65 @@ class Segments:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Some tokens of a side, in an order and in segments of their own."""
+
+    index: Tensor  # (part tokens,) where they are among the tokens of the side
+    segments: Segments  # over index
+
+    @classmethod
+    def of_ranges(cls, starts: Array, lengths: Array, per_segment: int = 1) -> Part:
+        """Stretches of the side's tokens; every `per_segment` of them make a segment."""
+        total = np.cumsum(lengths)
+        index = np.arange(total[-1] if len(total) else 0) + np.repeat(starts - (total - lengths), lengths)
+        return cls(torch.from_numpy(index), Segments.of_lengths(lengths.reshape(-1, per_segment).sum(1)))
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Part:
+        return Part(change(self.index), self.segments.each(change))
+
+
+@dataclass(frozen=True)
 class Side:
-    """One side of a batch."""
+    """One side of a batch. A piece is one sentence of one row."""
 
     tokens: Tensor  # (tokens,)
     positions: Tensor  # (tokens,) place in the row
+    places: Tensor  # (tokens,) place in the sentence
     rows: Segments  # over tokens
+    pieces: Segments  # over tokens: the sentences of the rows
+    row_pieces: Segments  # over pieces: one segment a row, its last piece is the current sentence
     current: Tensor  # (current,) where the tokens of the current sentences are
     sentences: Segments  # over current: one segment a row
     groups: Segments  # over current: rows that see each other
+    group_rows: Segments  # over rows: the same groups
+    group_tokens: Segments  # over tokens: the same groups
+    mixed: Tensor  # (groups,) True where they were put together from several documents
+    parts: dict[PartName, Part]  # as the layout asks
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Side:
-        return Side(
-            change(self.tokens),
-            change(self.positions),
-            self.rows.each(change),
-            change(self.current),
-            self.sentences.each(change),
-            self.groups.each(change),
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        parts: dict[PartName, Part] = values.pop("parts")
+        changed: dict[str, Any] = {
+            name: change(x) if isinstance(x, Tensor) else x.each(change) for name, x in values.items()
+        }
+        return Side(**changed, parts={name: part.each(change) for name, part in parts.items()})
+
+    def only_current(self) -> Side:
+        """The current sentences as rows without context."""
+        sentences, count = self.sentences, len(self.current)
+        one_each = Segments(torch.arange(len(sentences) + 1, device=self.tokens.device, dtype=torch.int32), 1)
+        place = self.places[self.current]
+        return replace(
+            self,
+            tokens=self.tokens[self.current],
+            positions=place,
+            places=place,
+            rows=sentences,
+            pieces=sentences,
+            row_pieces=one_each,
+            current=torch.arange(count, device=self.tokens.device),
+            group_tokens=self.groups,
+            parts={},
         )
 
     def to(self, device: torch.device) -> Side:
@@ -135,7 +202,7 @@ class Batch:
 def flatten_side(
     sentences: Sentences,
     rows: Rows,
-    symbols: Symbols,
+    layout: Layout,
     close: bool,
     one_group: bool = False,
     prefix_only: bool = False,
@@ -145,48 +212,82 @@ def flatten_side(
     prefix_only: leave the words of the current sentences out; what stays is what decoding starts from.
     """
     context = rows.context
-    row = np.repeat(np.arange(len(rows)), context + 1)  # (pieces,): a piece is one sentence of one row
+    row = np.repeat(np.arange(len(rows)), context + 1)  # (pieces,)
     nth = np.arange(len(row)) - np.repeat(np.cumsum(context + 1) - context - 1, context + 1)
     is_current = nth == context[row]
     sentence = np.where(is_current, rows.sentence[row], (rows.context_end - context)[row] + nth)
     begin = sentences.ends[sentence]
     words = np.where(is_current & prefix_only, 0, sentences.ends[sentence + 1] - begin)
-    lengths = 1 + words + (is_current & close)
+    closing = (is_current & close).astype(np.int64)
+    slot_before = ((nth == 0) & layout.slot & (not close)).astype(np.int64)
+    slot_after = closing * layout.slot
+    lengths = slot_before + 1 + words + closing + slot_after
 
     ends = np.cumsum(lengths)
+    starts = ends - lengths
     piece = np.repeat(np.arange(len(lengths)), lengths)  # (tokens,)
-    within = np.arange(len(piece)) - np.repeat(ends - lengths, lengths)
+    place = np.arange(len(piece)) - np.repeat(starts + slot_before, lengths)
     if len(sentences.tokens):
-        where = np.minimum(begin[piece] + np.maximum(within - 1, 0), len(sentences.tokens) - 1)
+        where = np.minimum(begin[piece] + np.maximum(place - 1, 0), len(sentences.tokens) - 1)
         tokens = sentences.tokens[where].astype(np.int64)
     else:
         tokens = np.zeros(len(piece), dtype=np.int64)
-    tokens[ends - lengths] = symbols.starts(rows.place[row] - context[row] + nth)
-    if close:
-        tokens[ends[is_current] - 1] = symbols.eos
+    tokens[starts + slot_before] = layout.starts(rows.place[row] - context[row] + nth)
+    tokens[(ends - 1 - slot_after)[closing > 0]] = layout.eos
+    is_slot = np.zeros(len(piece), dtype=bool)
+    is_slot[starts[slot_before > 0]] = is_slot[ends[slot_after > 0] - 1] = True
+    tokens[is_slot] = layout.eos  # any symbol: a vector takes its place
 
     row_length = np.bincount(row, weights=lengths, minlength=len(rows)).astype(np.int64)
-    positions = np.arange(len(piece)) - np.repeat(np.cumsum(row_length) - row_length, row_length)
-    current_length = lengths[is_current]
+    row_start = np.cumsum(row_length) - row_length
+    # What a slot pushes back keeps its position.
+    pushed = int(layout.slot and not close)
+    positions = np.maximum(np.arange(len(piece)) - np.repeat(row_start + pushed, row_length), 0)
+    current_length = (lengths - slot_before - slot_after)[is_current]
     group = np.where(rows.group < 0, rows.group, 0) if one_group else rows.group  # below 0: rows that stay alone
     first_of_group = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
     return Side(
         torch.from_numpy(tokens),
         torch.from_numpy(positions),
+        torch.from_numpy(np.maximum(place, 0)),
         Segments.of_lengths(row_length),
-        torch.from_numpy(np.flatnonzero(is_current[piece])),
+        Segments.of_lengths(lengths),
+        Segments.of_lengths(context + 1),
+        torch.from_numpy(np.flatnonzero(is_current[piece] & ~is_slot)),
         Segments.of_lengths(current_length),
         Segments.of_lengths(np.add.reduceat(current_length, first_of_group)),
+        Segments.of_lengths(np.diff(first_of_group, append=len(rows))),
+        Segments.of_lengths(np.add.reduceat(row_length, first_of_group)),
+        torch.from_numpy(group[first_of_group] >= MIXED),
+        {name: make_part(name, starts, lengths, context) for name in layout.parts},
     )
 
 
-def make_batch(source: Sentences, target: Sentences, rows: Rows, symbols: Symbols, one_group: bool = False) -> Batch:
+def make_part(name: PartName, starts: Array, lengths: Array, context: Array) -> Part:
+    """starts, lengths (pieces,): where in the side they are; context (rows,): pieces of a row before its last."""
+    last = np.cumsum(context + 1) - 1  # (rows,)
+    if name == "context":  # all before the current sentence: one segment a row
+        first = last - context
+        return Part.of_ranges(starts[first], starts[last] - starts[first])
+    if name == "previous":  # the sentence before it in every row, then the one before that in every row, and so on
+        back = np.arange(1, max(1, int(context.max(initial=0))) + 1)[:, None]
+        which = np.maximum(last - back, 0).flatten()
+        return Part.of_ranges(starts[which], np.where((context >= back).flatten(), lengths[which], 0))
+    # recurrence: every piece, after the piece before it
+    before = np.maximum(np.arange(len(lengths)) - 1, 0)
+    has_before = np.ones(len(lengths), dtype=bool)
+    has_before[last - context] = False
+    both = np.stack([np.where(has_before, lengths[before], 0), lengths], axis=1).flatten()
+    return Part.of_ranges(np.stack([starts[before], starts], axis=1).flatten(), both, per_segment=2)
+
+
+def make_batch(source: Sentences, target: Sentences, rows: Rows, layout: Layout, one_group: bool = False) -> Batch:
     """The batch of these rows for training and scoring. one_group: documents do not hide from each other."""
-    source_side = flatten_side(source, rows, symbols, close=True, one_group=one_group)
-    target_side = flatten_side(target, rows, symbols, close=False, one_group=one_group)
+    source_side = flatten_side(source, rows, layout, close=True, one_group=one_group)
+    target_side = flatten_side(target, layout.target_rows(rows), layout, close=False, one_group=one_group)
     tokens, current = target_side.tokens, target_side.current
     labels = tokens[(current + 1).clamp_max(len(tokens) - 1)]
-    labels[target_side.sentences.starts[1:].long() - 1] = symbols.eos
+    labels[target_side.sentences.starts[1:].long() - 1] = layout.eos
     return Batch(source_side, target_side, labels)
 
 
@@ -214,26 +315,27 @@ class Batches:
         source: Sentences,
         target: Sentences,
         settings: RowSettings,
-        symbols: Symbols,
+        layout: Layout,
         budget: int,
         shuffle_rows: bool = False,
     ) -> None:
         """shuffle_rows: rows stand alone (a sentence system), so they are mixed freely."""
         self.documents, self.source, self.target = documents, source, target
-        self.settings, self.symbols, self.budget = settings, symbols, budget
+        self.settings, self.layout, self.budget = settings, layout, budget
         self.shuffle_rows = shuffle_rows or settings.global_context == "irrelevant"
 
     def plan(self, rng: np.random.Generator | None = None) -> Plan:
         """Rows cut into batches; with `rng` as an epoch of training, without as they stand in the corpus."""
-        rows = document_rows(self.documents, self.source, self.target, self.settings, self.symbols.index_tokens, rng)
+        rows = document_rows(self.documents, self.source, self.target, self.settings, self.layout.index_tokens, rng)
         first = None
         if rng is not None:
             if self.shuffle_rows:
                 rows = rows.take(rng.permutation(len(rows)))
             # Moves every later boundary, so that even a corpus of one long document is cut anew each epoch.
             first = int(rng.integers(self.budget // 4, self.budget + 1))
-        lengths = row_lengths(rows, self.source, self.target)
-        bounds = cut(lengths, self.budget, first)
+            rows = mix(rows, self.settings.mixed or 0.0, rng)
+        source, target = row_lengths(rows, self.source, self.target, self.layout.target_context)
+        bounds = cut((source + self.layout.slot, target + self.layout.slot), self.budget, first)
         order = np.arange(len(bounds) - 1) if rng is None else rng.permutation(len(bounds) - 1)
         lengths_read = np.diff(self.target.ends)[rows.sentence] + 1
         totals = np.concatenate([[0], np.cumsum(lengths_read)])
@@ -259,7 +361,7 @@ class Plan:
         # Rows that stay alone come last, so that they do not stand between rows that see each other.
         rows = rows.take(np.argsort(rows.group < 0, kind="stable"))
         source = self.batches
-        return make_batch(source.source, source.target, rows, source.symbols, not source.settings.document_mask)
+        return make_batch(source.source, source.target, rows, source.layout, not source.settings.document_mask)
 
 
 T = TypeVar("T")

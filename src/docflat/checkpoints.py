@@ -10,7 +10,7 @@ import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,9 @@ def read_config(folder: Path) -> ModelConfig:
     content = read_json(path, f"{folder} is not a model folder")
     if content.get("model_type") != "docflat" or content.get("format") != FORMAT:
         raise InputError(f"not a docflat model of format {FORMAT}", path)
-    return from_mapping(ModelConfig, content, file=path)
+    config = from_mapping(ModelConfig, content, file=path)
+    rows = find_system(config.system, str(path)).rows_of(config.rows, "rows", str(path))
+    return replace(config, rows=rows)
 
 
 def read_json(path: Path, otherwise: str) -> dict[str, Any]:
@@ -125,17 +127,19 @@ def load_weights(model: Transformer, path: Path) -> None:
     model.load_state_dict(weights)
 
 
-def start_from(model: Transformer, path: Path, before: System, now: System) -> None:
+def start_from(model: Transformer, path: Path, before: ModelConfig, now: ModelConfig) -> None:
     """Start a stage from another one's weights; what only the new system has keeps its first values."""
-    if before is now:
+    if (before.system, before.options) == (now.system, now.options):
         return load_weights(model, path)
     weights = read_weights(path)
     own = model.state_dict()
     unknown = [name for name in weights if name not in own or own[name].shape != weights[name].shape]
     if unknown:
-        raise InputError(f"cannot start from these weights: {unknown[0]} does not fit this model", path)
+        raise InputError(
+            f"cannot start {now.system} from these weights of {before.system}: {unknown[0]} does not fit", path
+        )
     model.load_state_dict(weights, strict=False)
-    if before.sentence_level and not now.sentence_level:
+    if find_system(before.system).sentence_level and not find_system(now.system).sentence_level:
         model.start_index_tokens()
 
 
@@ -220,7 +224,8 @@ class Checkpoints:
                 kind = key.rpartition(":")[2]
                 # Adam's step counter stays where the optimiser keeps it; moments live beside their parameter.
                 state[kind] = value if kind == "step" and not parameter.is_cuda else value.to(parameter.device)
-            optimizer.state[parameter] = state
+            if state:  # there is none of what is not trained
+                optimizer.state[parameter] = state
         return from_mapping(Progress, read_json(path / "state.json", "no state"), file=path / "state.json")
 
     def last(self, number: int) -> list[Path]:

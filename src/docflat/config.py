@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -28,28 +28,38 @@ class ModelSizes:
 class RowSettings:
     """What a row holds and which rows see each other."""
 
-    context: int = 3  # previous sentences of the document put before the current one (the paper's c)
+    context: int | None = None  # previous sentences put before the current one (the paper's c); none: the system's own
+    target_context: bool | None = None  # whether the target side has them too; none: the system's own
     local_context: Literal["gold", "irrelevant"] = "gold"  # irrelevant: another row's context (ablation)
     global_context: Literal["gold", "irrelevant"] = "gold"  # irrelevant: rows of a batch are mixed (ablation)
     document_mask: bool = True  # rows of different documents never see each other; false: the paper to the letter
-    window: int = 0  # at most this many rows of a document see each other; 0: as many as the batch holds
+    window: int | None = None  # most rows of a document that see each other; 0: no limit; none: the system's own
+    mixed: float | None = None  # share of groups put together from several documents; none: the system's own
     max_tokens: int = 512  # a longer row loses its oldest context; a sentence longer than that is left out
     context_free: float = 0.0  # share of documents trained as lone sentences, so one model can do both passes
     index_shift: float = 0.1  # share of documents whose count starts anywhere, so that all indices are learned
 
     def __post_init__(self) -> None:
-        if self.context < 0:
-            raise ValueError("context: must not be negative")
-        if self.window < 0:
-            raise ValueError("window: must not be negative")
+        for name in ("context", "window"):
+            if (getattr(self, name) or 0) < 0:
+                raise ValueError(f"{name}: must not be negative")
         if self.max_tokens < 8:
             raise ValueError("max_tokens: must be at least 8")
-        for name in ("context_free", "index_shift"):
-            if not 0 <= getattr(self, name) <= 1:
+        for name in ("context_free", "index_shift", "mixed"):
+            if not 0 <= (getattr(self, name) or 0.0) <= 1:
                 raise ValueError(f"{name}: must be between 0 and 1")
         if self.window and not self.document_mask:
             raise ValueError("window: counts rows of one document, so it needs document_mask: true")
+        if self.mixed and not self.document_mask:
+            raise ValueError("mixed: is told apart by documents, so it needs document_mask: true")
         if self.global_context == "irrelevant" and self.document_mask:
             raise ValueError(
                 "global_context: 'irrelevant' needs document_mask: false (the mask would hide every other row)"
             )
+
+    def filled(self, **own: Any) -> RowSettings:
+        """With what is left open filled in: by a system's own values, or else by what most systems have."""
+        usual = {"context": 3, "target_context": True, "window": 0, "mixed": 0.0}
+        return replace(
+            self, **{name: own.get(name, value) for name, value in usual.items() if getattr(self, name) is None}
+        )

@@ -12,12 +12,15 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from docflat.batches import Segments, Side, Symbols, flatten_side
+from docflat.attending import Memory
+from docflat.batches import Layout, Side, flatten_side
+from docflat.caches import GlobalContext
+from docflat.config import RowSettings
 from docflat.errors import InputError
 from docflat.rows import Array, Rows, trim
-from docflat.transformer import GlobalContext, Transformer
+from docflat.transformer import Transformer, Vocabulary
 
 Ids = list[int]
 Mode = Literal["sentence", "two-pass", "sequential"]
@@ -52,11 +55,6 @@ class SentenceList:
         self.ends: Array = np.concatenate([[0], np.cumsum([len(ids) for ids in sentences], dtype=np.int64)])
 
 
-def max_length(source_tokens: int) -> int:
-    """The longest translation that is looked for."""
-    return 2 * source_tokens + 20
-
-
 class Hypotheses:
     """Finished hypotheses of one row."""
 
@@ -87,62 +85,80 @@ class Hypotheses:
         return self.count > 0 and (leading or self.best_score >= reachable)
 
 
+class Beam:
+    """The live hypotheses of a batch of rows."""
+
+    def __init__(self, rows: int, size: int, vocabulary: Vocabulary, device: torch.device) -> None:
+        self.size, self.vocabulary = size, vocabulary
+        self.tokens = torch.zeros(rows, size, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
+        self.scores = torch.full((rows, size), float("-inf"), device=device)
+        self.scores[:, 0] = 0  # at first all hypotheses of a row are the same one
+        self.banned = [token for token in range(vocabulary.mask + 1) if token != vocabulary.eos]
+
+    def allowed(self, logits: Tensor, full: Tensor) -> Tensor:
+        """Log-probabilities of what may come next: (rows, beam, text_size). full (rows,): only the end may."""
+        end = self.vocabulary.eos
+        found = logits.float().log_softmax(-1)
+        found[:, :, self.banned] = float("-inf")
+        if not self.tokens.shape[2]:
+            found[:, :, end] = float("-inf")  # an empty translation would lose a sentence
+        if bool(full.any()):
+            only_end = found[:, :, end].clone()
+            found[full] = float("-inf")
+            found[:, :, end] = only_end
+        return found
+
+    def expand(self, log_probabilities: Tensor, finished: Sequence[Hypotheses]) -> tuple[Tensor, Tensor]:
+        """Grow by a token; those that end go to `finished`, of each row.
+
+        Returns which hypothesis each one goes on from, and its newest token: (rows, beam) each.
+        """
+        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
+        totals = (self.scores[:, :, None] + log_probabilities).flatten(1)
+        top, which = totals.topk(min(2 * self.size, totals.shape[1]), dim=1)
+        parents, words = which // self.vocabulary.text_size, which % self.vocabulary.text_size
+        ends = words == self.vocabulary.eos
+        for row, rank in (ends & top.isfinite())[:, : self.size].nonzero().tolist():
+            finished[row].add(self.tokens[row, parents[row, rank]].tolist(), float(top[row, rank]))
+
+        going = torch.where(ends, float("-inf"), top)
+        order = going.argsort(dim=1, descending=True, stable=True)[:, : self.size]
+        missing = self.size - order.shape[1]  # a vocabulary smaller than the beam
+        self.scores = nn.functional.pad(going.gather(1, order), (0, missing), value=float("-inf"))
+        parents, words = (nn.functional.pad(x.gather(1, order), (0, missing)) for x in (parents, words))
+        kept = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
+        self.tokens = torch.cat([kept, words[:, :, None]], dim=2)
+        return parents, words
+
+    def keep(self, rows: Tensor) -> None:
+        self.tokens, self.scores = self.tokens[rows], self.scores[rows]
+
+
 @torch.inference_mode()
 def beam_search(
     model: Transformer,
-    memory: Tensor,
-    source_rows: Segments,
+    memory: Memory,
     prefix: Side,
     limits: Sequence[int],
     beam: int,
     length_penalty: float,
     context: GlobalContext | None = None,
 ) -> list[Hypotheses]:
-    """Translate the rows of an encoded batch, memory (source tokens, dim); limits: most tokens of each row."""
-    vocabulary = model.vocabulary
-    state, logits = model.start_decoding(memory, source_rows, prefix, beam, context)
+    """Translate the rows of an encoded batch; limits: most tokens of each row."""
+    state, logits = model.start_decoding(memory, prefix, beam, context)
     device = logits.device
     finished = [Hypotheses(length_penalty) for _ in limits]
     live = list(range(len(limits)))  # which row each row of the tensors is
-    tokens = torch.zeros(len(live), beam, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
-    scores = torch.full((len(live), beam), float("-inf"), device=device)
-    scores[:, 0] = 0  # at first all hypotheses of a row are the same one
-    banned = [token for token in range(vocabulary.mask + 1) if token != vocabulary.eos]
+    hypotheses = Beam(len(live), beam, model.vocabulary, device)
     next_logits = logits[:, None].expand(-1, beam, -1)
 
     for step in range(max(limits) + 1):
-        log_probabilities = next_logits.float().log_softmax(-1)
-        log_probabilities[:, :, banned] = float("-inf")
-        if step == 0:
-            log_probabilities[:, :, vocabulary.eos] = float("-inf")  # an empty translation would lose a sentence
         full = torch.tensor([limits[row] <= step for row in live], device=device)
-        if bool(full.any()):  # nothing but the end is left for these
-            only_end = log_probabilities[:, :, vocabulary.eos].clone()
-            log_probabilities[full] = float("-inf")
-            log_probabilities[:, :, vocabulary.eos] = only_end
-        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
-        totals = (scores[:, :, None] + log_probabilities).flatten(1)
-        top, which = totals.topk(min(2 * beam, totals.shape[1]), dim=1)
-        parents, words = which // vocabulary.text_size, which % vocabulary.text_size
-        ends = words == vocabulary.eos
-
-        good_ends = (ends & top.isfinite())[:, :beam].nonzero().tolist()
-        for row, rank in good_ends:
-            finished[live[row]].add(tokens[row, parents[row, rank]].tolist(), float(top[row, rank]))
-        order = torch.where(ends, float("-inf"), top).argsort(dim=1, descending=True, stable=True)[:, :beam]
-        scores = torch.where(ends, float("-inf"), top).gather(1, order)
-        parents, words = parents.gather(1, order), words.gather(1, order)
-        if scores.shape[1] < beam:  # a vocabulary smaller than the beam
-            missing = beam - scores.shape[1]
-            scores = torch.nn.functional.pad(scores, (0, missing), value=float("-inf"))
-            parents, words = (torch.nn.functional.pad(x, (0, missing)) for x in (parents, words))
-        tokens = torch.cat([tokens.gather(1, parents[:, :, None].expand_as(tokens)), words[:, :, None]], dim=2)
+        parents, words = hypotheses.expand(hypotheses.allowed(next_logits, full), [finished[row] for row in live])
         state.reorder(parents)
-
-        best_live = scores[:, 0].tolist()
+        best = hypotheses.scores[:, 0].tolist()
         going = [
-            best_live[row] > float("-inf")
-            and not finished[live[row]].done(best_live[row], step + 1, beam, limits[live[row]])
+            best[row] > float("-inf") and not finished[live[row]].done(best[row], step + 1, beam, limits[live[row]])
             for row in range(len(live))
         ]
         if not all(going):
@@ -155,7 +171,8 @@ def beam_search(
             live = [live[row] for row in kept.tolist()]
             if not live:
                 break
-            tokens, scores, words = tokens[kept], scores[kept], words[kept]
+            words = words[kept]
+            hypotheses.keep(kept)
             state.keep(kept)
         next_logits = model.decode_one_token(state, words)
     return finished
@@ -164,11 +181,10 @@ def beam_search(
 class Decoder:
     """A model with what it takes to decode documents of ids."""
 
-    def __init__(
-        self, model: Transformer, symbols: Symbols, context: int, max_tokens: int, settings: DecodingSettings
-    ) -> None:
-        self.model, self.symbols, self.settings = model, symbols, settings
-        self.context, self.max_tokens = context, max_tokens
+    def __init__(self, model: Transformer, layout: Layout, rows: RowSettings, settings: DecodingSettings) -> None:
+        """rows: those the model was trained on."""
+        self.model, self.layout, self.settings = model, layout, settings
+        self.context, self.max_tokens = rows.context or 0, rows.max_tokens
 
     @property
     def device(self) -> torch.device:
@@ -179,8 +195,7 @@ class Decoder:
         walk = Walk(documents, context=0, window=1)
         empty = SentenceList([[]] * len(walk.source.ends))
         for batch in walk.batches(self.settings.batch_size):
-            memory, source = self._encode(walk.source, batch)
-            self._search(walk, batch.sentence, batch, memory, source.rows, empty, None)
+            self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), empty, None)
             done(len(batch))
         return walk.translations()
 
@@ -190,14 +205,12 @@ class Decoder:
         """Every sentence with its context, whose translations are those of a first pass."""
         walk = Walk(documents, self.context, self.settings.window)
         target = SentenceList([ids for document in first for ids in document])
-        walk.rows = trim(walk.rows, walk.source, target, self.max_tokens)
+        walk.rows = trim(walk.rows, walk.source, target, self.max_tokens, self.layout.target_context)
         for batch in walk.batches(self.settings.batch_size):
-            memory, source = self._encode(walk.source, batch)
             context = None
             if self.settings.global_context == "first-pass":
-                side = flatten_side(target, batch, self.symbols, close=False).to(self.device)
-                context = GlobalContext(side, torch.arange(len(batch), device=self.device))
-            self._search(walk, batch.sentence, batch, memory, source.rows, target, context)
+                context = GlobalContext(self._target(target, batch), torch.arange(len(batch), device=self.device))
+            self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), target, context)
             done(len(batch))
         return walk.translations()
 
@@ -215,43 +228,43 @@ class Decoder:
         return walk.translations()
 
     def _blocks_in_lockstep(self, walk: Walk, blocks: list[Rows], done: Callable[[int], None]) -> None:
-        memory, source = self._encode(walk.source, concatenate(blocks))
+        memory = self._encode(walk.source, concatenate(blocks))
         offsets = np.cumsum([0, *(len(block) for block in blocks)])
         for step in range(max(len(block) for block in blocks)):
             active = [number for number, block in enumerate(blocks) if len(block) > step]
             target, seen = walk.so_far([blocks[number].take(slice(0, step + 1)) for number in active])
             seen = trim(seen, target, target, self.max_tokens)
-            side = flatten_side(target, seen, self.symbols, close=False).to(self.device)
             last = np.arange(1, len(active) + 1) * (step + 1) - 1
-            context = GlobalContext(side, torch.from_numpy(last).to(self.device))
+            own = seen.take(last)
+            context = GlobalContext(self._target(target, seen), torch.from_numpy(last).to(self.device))
             which = torch.from_numpy(offsets[active] + step).to(self.device)
-            index, own_rows = source.rows.take(which)
             sentences = np.array([blocks[number].sentence[step] for number in active])
-            self._search(walk, sentences, seen.take(last), memory[index], own_rows, target, context)
+            told_apart = torch.from_numpy(own.context + 1).to(self.device)
+            self._search(walk, sentences, own, memory.take(which, told_apart), target, context)
             done(len(active))
 
-    def _encode(self, source: SentenceList, rows: Rows) -> tuple[Tensor, Side]:
-        side = flatten_side(source, rows, self.symbols, close=True).to(self.device)
+    def _encode(self, source: SentenceList, rows: Rows) -> Memory:
         with torch.inference_mode():
-            return self.model.encode(side), side
+            return self.model.encode(flatten_side(source, rows, self.layout, close=True).to(self.device))
+
+    def _target(self, target: SentenceList, rows: Rows, prefix_only: bool = False) -> Side:
+        rows = self.layout.target_rows(rows)
+        return flatten_side(target, rows, self.layout, close=False, prefix_only=prefix_only).to(self.device)
 
     def _search(
         self,
         walk: Walk,
         sentences: Array,
         rows: Rows,
-        memory: Tensor,
-        source_rows: Segments,
+        memory: Memory,
         target: SentenceList,
         context: GlobalContext | None,
     ) -> None:
         """Translate `sentences`, whose rows have their context in `target`."""
-        prefix = flatten_side(target, rows, self.symbols, close=False, prefix_only=True).to(self.device)
-        limits = [max_length(int(n)) for n in walk.source.ends[sentences + 1] - walk.source.ends[sentences]]
+        prefix = self._target(target, rows, prefix_only=True)
+        limits = [self.model.longest(int(n)) for n in walk.source.ends[sentences + 1] - walk.source.ends[sentences]]
         settings = self.settings
-        found = beam_search(
-            self.model, memory, source_rows, prefix, limits, settings.beam, settings.length_penalty, context
-        )
+        found = beam_search(self.model, memory, prefix, limits, settings.beam, settings.length_penalty, context)
         for sentence, hypotheses in zip(sentences, found, strict=True):
             walk.target[sentence] = hypotheses.best
 

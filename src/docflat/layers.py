@@ -1,15 +1,14 @@
-"""Layers: attention over segments, feed-forward, encoder and decoder layers (post-norm), embeddings.
+"""Layers: attention over segments, gates, feed-forward, encoder and decoder layers (post-norm), embeddings.
 
-Tensors of the flat layout are (tokens, dim). A layer does not know how its attention is done: it is handed a
-function that does it, over a whole flat batch in training, over a cache in decoding.
+Tensors of the flat layout are (tokens, dim). A layer says how far its attention reaches, not how it is done: it is
+handed an `Attending` that does it, over a whole flat batch in training, over caches in decoding.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +27,9 @@ _CAUSAL: dict[str, Any] = {"window_size": (-1, 0)}
 if varlen_attn is not None and "is_causal" in inspect.signature(varlen_attn).parameters:
     _CAUSAL = {"is_causal": True}
 
-Attend = Callable[["Attention", Tensor], Tensor]
+# What a token sees of its own side: its row, its sentence alone, its sentence and the one before it.
+# Of the source: the row, the sentence that its own one translates, or what was encoded apart as context.
+Reach = Literal["row", "sentence", "previous", "context"]
 
 
 def attend(
@@ -38,7 +39,10 @@ def attend(
 
     query (query tokens, heads, size), key and value (key tokens, heads, size) -> (query tokens, heads, size).
     causal: a token sees no later one of its segment (queries and keys are then the same segments).
+    Where there is no key, the result is zero.
     """
+    if not keys.longest:
+        return torch.zeros_like(query)
     if has_flat_kernel(query):
         flat: Tensor = varlen_attn(
             query,
@@ -64,6 +68,8 @@ def has_flat_kernel(query: Tensor) -> bool:
 
 def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, keys: Segments, causal: bool) -> Tensor:
     """`attend` by padding the segments, long and short ones apart where padding would be most of it."""
+    if not keys.longest:
+        return torch.zeros_like(query)
     tokens, padded = len(query) + len(key), len(queries) * (queries.longest + keys.longest)
     if padded > 3 * tokens:
         long = (2 * queries.lengths > queries.longest) | (2 * keys.lengths > keys.longest)
@@ -76,7 +82,8 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, 
                 result = result.index_copy(0, at, found)
             return result
     # Padding stands at the end of a segment: the causal mask alone hides it from every real token.
-    mask = None if causal else keys.mask[:, None, None, :]
+    # Where there is no key at all, the zeros of the padding are seen: a softmax over nothing is no number.
+    mask = None if causal else (keys.mask | (keys.lengths == 0)[:, None])[:, None, None, :]
     mixed = F.scaled_dot_product_attention(
         queries.pad(query).transpose(1, 2),
         keys.pad(key).transpose(1, 2),
@@ -132,6 +139,21 @@ class Attention(nn.Module):
         return self.join(attend(self.queries(x), *self.keys_values(memory), queries, keys))
 
 
+class Gate(nn.Linear):
+    """How far a gate opens, per dimension, for what it reads: sigmoid(W [inputs] + b)."""
+
+    def __init__(self, dim: int, inputs: int, bias: float | None = 0.0) -> None:
+        """bias: where it starts, 0 is half open; None: it has none."""
+        super().__init__(inputs * dim, dim, bias=bias is not None)
+        nn.init.xavier_uniform_(self.weight)
+        if bias is not None:
+            nn.init.constant_(self.bias, bias)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """(..., dim) each -> (..., dim) between 0 and 1."""
+        return super().forward(torch.cat(inputs, dim=-1)).sigmoid()
+
+
 class FeedForward(nn.Module):
     def __init__(self, dim: int, inner: int, dropout: float) -> None:
         super().__init__()
@@ -146,7 +168,25 @@ class FeedForward(nn.Module):
         return self.outer(self.dropout(F.relu(self.inner(x))))
 
 
+class Attending(Protocol):
+    """How the tokens at hand attend; x is (..., dim), and so is what comes back."""
+
+    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+        """To their own side. earlier: what is seen of the sentence before, for the reach "previous"."""
+
+    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+        """Of target tokens to the source."""
+
+    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Of current tokens x to the words of each previous sentence by itself; states: of the whole side.
+
+        Returns (..., distances, dim), and where there is such a sentence, (..., distances).
+        """
+
+
 class EncoderLayer(nn.Module):
+    reach: Reach = "row"
+
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
         super().__init__()
         self.attention = Attention(dim, heads)
@@ -155,13 +195,24 @@ class EncoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(dim)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, own: Attend) -> Tensor:
-        """x (..., dim); own: how its tokens attend to each other."""
-        x = self.attention_norm(x + self.dropout(own(self.attention, x)))
+    def attend(self, x: Tensor, attending: Attending) -> Tensor:
+        """What its tokens read of each other: (..., dim)."""
+        return attending.own(self.attention, x, self.reach)
+
+    def read_context(self, x: Tensor, attending: Attending) -> Tensor:
+        """After that: nothing, but for a system whose layers read a context of their own."""
+        return x
+
+    def forward(self, x: Tensor, attending: Attending) -> Tensor:
+        """(..., dim) -> (..., dim)."""
+        x = self.attention_norm(x + self.dropout(self.attend(x, attending)))
+        x = self.read_context(x, attending)
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 
 class DecoderLayer(nn.Module):
+    reach: Reach = "row"
+
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
         super().__init__()
         self.attention = Attention(dim, heads)
@@ -172,10 +223,22 @@ class DecoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(dim)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, own: Attend, source: Attend) -> Tensor:
-        """x (..., dim); own: how its tokens attend to earlier ones; source: how they attend to the source."""
-        x = self.attention_norm(x + self.dropout(own(self.attention, x)))
-        x = self.source_norm(x + self.dropout(source(self.source_attention, x)))
+    def attend(self, x: Tensor, attending: Attending) -> Tensor:
+        """What its tokens read of earlier ones: (..., dim)."""
+        return attending.own(self.attention, x, self.reach)
+
+    def attend_source(self, x: Tensor, attending: Attending) -> Tensor:
+        return attending.source(self.source_attention, x, self.reach)
+
+    def read_context(self, x: Tensor, attending: Attending) -> Tensor:
+        """Between the two: nothing, but for a system whose layers read a context of their own."""
+        return x
+
+    def forward(self, x: Tensor, attending: Attending) -> Tensor:
+        """(..., dim) -> (..., dim)."""
+        x = self.attention_norm(x + self.dropout(self.attend(x, attending)))
+        x = self.read_context(x, attending)
+        x = self.source_norm(x + self.dropout(self.attend_source(x, attending)))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
 
 

@@ -103,7 +103,7 @@ def prepared_data(probe: Probe, folder: Path) -> Path:
 def recipe(probe: Probe, folder: Path, data: Path, system: str, steps: int, start: Path | None) -> Recipe:
     stage = Stage(
         system,
-        rows=RowSettings(context=probe.context, max_tokens=64, index_shift=0.0),
+        rows=RowSettings(max_tokens=64, index_shift=0.0),
         start=start,
         batch_tokens=probe.batch_tokens,
         accumulate=1,

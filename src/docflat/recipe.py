@@ -27,6 +27,7 @@ class Stage:
     batch_tokens: int = 4096  # no side of a micro-batch has more tokens
     accumulate: int = 8  # micro-batches a step, over all processes together
     learning_rate: float = 5e-4  # its peak, at the end of the warm-up; then inverse square root
+    sentence_rate: float | None = None  # times that for what the sentence model has; 0: frozen; none: the system's own
     warmup_steps: int = 4000
     betas: tuple[float, float] = (0.9, 0.98)  # of Adam
     clip: float = 0.0  # largest norm of a gradient; 0: any
@@ -62,6 +63,8 @@ class Stage:
                 raise ValueError(f"{name}: must be at least 0 and less than 1")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError("betas: must be at least 0 and less than 1")
+        if self.sentence_rate is not None and self.sentence_rate < 0:
+            raise ValueError("sentence_rate: must not be negative")
         if self.learning_rate <= 0:
             raise ValueError("learning_rate: must be more than 0")
         if self.rows.max_tokens > self.batch_tokens:
@@ -120,6 +123,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         where = f"stages[{number}]"
         system = find_system(stage.system, f"{path}: {where}.system")
         system.read_options(stage.options, file=str(path), where=f"{where}.options")
+        system.rows_of(stage.rows, f"{where}.rows", str(path))
     return recipe
 
 

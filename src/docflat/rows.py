@@ -15,6 +15,8 @@ from docflat.config import RowSettings
 
 Array = npt.NDArray[Any]
 
+MIXED = 1 << 40  # groups from here on hold rows of several documents
+
 
 class Sentences(Protocol):
     """Encoded sentences of one side: sentence i is tokens[ends[i]:ends[i + 1]]."""
@@ -49,26 +51,38 @@ class Rows:
         )
 
 
-def row_lengths(rows: Rows, source: Sentences, target: Sentences) -> tuple[Array, Array]:
+def row_lengths(rows: Rows, source: Sentences, target: Sentences, target_context: bool = True) -> tuple[Array, Array]:
     """Tokens of each row on each side: a start symbol per sentence, and </s> at the end of the source.
 
     The target's </s> is only ever predicted, never read, so it does not count.
     """
     lengths = []
-    for side, closing in ((source, 1), (target, 0)):
+    for side, closing, has_context in ((source, 1, True), (target, 0, target_context)):
         cost = side.ends + np.arange(len(side.ends))  # (sentences + 1,), one start symbol a sentence
         context = cost[rows.context_end] - cost[rows.context_end - rows.context]
-        lengths.append(context + cost[rows.sentence + 1] - cost[rows.sentence] + closing)
+        lengths.append(context * has_context + cost[rows.sentence + 1] - cost[rows.sentence] + closing)
     return lengths[0], lengths[1]
 
 
-def trim(rows: Rows, source: Sentences, target: Sentences, max_tokens: int) -> Rows:
+def trim(rows: Rows, source: Sentences, target: Sentences, max_tokens: int, target_context: bool = True) -> Rows:
     """Take the oldest context away from rows that are too long, as far as there is any."""
     for _ in range(int(rows.context.max(initial=0))):
-        longest = np.maximum(*row_lengths(rows, source, target))
+        longest = np.maximum(*row_lengths(rows, source, target, target_context))
         too_long = (longest > max_tokens) & (rows.context > 0)
         rows = replace(rows, context=rows.context - too_long)
     return rows
+
+
+def mix(rows: Rows, share: float, rng: np.random.Generator) -> Rows:
+    """Exchange the rows of this share of the groups with each other; what is left of those is their size."""
+    if not share:
+        return rows
+    groups, number = np.unique(rows.group, return_inverse=True)
+    chosen = ((rng.random(len(groups)) < share) & (groups >= 0))[number]
+    where = np.flatnonzero(chosen)
+    order = np.arange(len(rows))
+    order[where] = rng.permutation(where)
+    return replace(rows.take(order), group=np.where(chosen, MIXED + rows.group, rows.group))
 
 
 def document_rows(
@@ -85,6 +99,9 @@ def document_rows(
     the documents come in random order, and the random settings apply; without, in their own order and as they are.
     Left out are sentences with an empty side, and those longer than a row may be even without context.
     """
+    settings = settings.filled()
+    assert settings.context is not None
+    target_context = settings.target_context is True
     sizes = np.diff(documents)
     order = np.arange(len(sizes)) if rng is None else rng.permutation(len(sizes))
     sizes = sizes[order]
@@ -117,7 +134,7 @@ def document_rows(
         context = np.where(other == np.arange(len(other)), 0, context[other])  # no other document: no context
         rows = Rows(sentence, context, sentence[other], place, group)
 
-    rows = trim(rows, source, target, settings.max_tokens)
+    rows = trim(rows, source, target, settings.max_tokens, target_context)
     empty = (np.diff(source.ends)[sentence] == 0) | (np.diff(target.ends)[sentence] == 0)
-    fits = np.maximum(*row_lengths(rows, source, target)) <= settings.max_tokens
+    fits = np.maximum(*row_lengths(rows, source, target, target_context)) <= settings.max_tokens
     return rows.take(~empty & fits)

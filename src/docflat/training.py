@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from docflat.checkpoints import (
     read_json,
     save_model,
     start_from,
+    vocabulary_of,
     write_json,
 )
 from docflat.console import warn
@@ -39,7 +40,6 @@ from docflat.settings import to_mapping
 from docflat.subwords import Subwords
 from docflat.systems import System, find_system
 from docflat.transformer import Transformer
-from docflat.translator import symbols_of
 from docflat.validation import Validation
 
 # What may differ when a training goes on: when it ends and what it shows, not what it computes.
@@ -183,12 +183,29 @@ class Learner:
     """A model and how it is updated."""
 
     def __init__(
-        self, model: Transformer, stage: Stage, recipe: Recipe, processes: Processes, seeds: list[int]
+        self,
+        model: Transformer,
+        rates: Mapping[str, float],
+        stage: Stage,
+        recipe: Recipe,
+        processes: Processes,
+        seeds: list[int],
     ) -> None:
+        """rates: of each parameter by name, its factor to the learning rate; with 0 it stays as it is."""
         self.stage, self.processes, self.seeds = stage, processes, seeds
         self.model = model.to(processes.device).train()
         self.model.word_dropout = stage.word_dropout
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, betas=stage.betas, fused=True)
+        groups: dict[float, list[torch.nn.Parameter]] = {}
+        for name, parameter in self.model.named_parameters():
+            parameter.requires_grad_(rates[name] > 0)
+            if rates[name] > 0:
+                groups.setdefault(rates[name], []).append(parameter)
+        self.optimizer = torch.optim.Adam(
+            [{"params": group, "factor": factor} for factor, group in groups.items()],
+            lr=0.0,
+            betas=stage.betas,
+            fused=True,
+        )
         self.runner: Any = torch.compile(self.model, dynamic=True) if recipe.compile else self.model
         if processes.world > 1:
             self.runner = DistributedDataParallel(self.runner)
@@ -212,7 +229,7 @@ class Learner:
     def update(self, step: Step, number: int, rate: float, meter: Meter) -> None:
         """One step: all its micro-batches, then the optimiser."""
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["factor"]
         world = self.processes.world
         for nth, (micro, batch) in enumerate(zip(step.numbers, step.batches, strict=True)):
             # Chance depends on the micro-batch alone: not on how many processes there are, nor on interruptions.
@@ -244,7 +261,7 @@ class StageTraining:
         self.model_folder = recipe.out / "model" if last else self.folder / "model"
         self.checkpoints = Checkpoints(self.folder / "checkpoints", self.stage.average)
         self.subwords = data.subwords
-        self.rows = self.system.read_rows(self.stage.rows)
+        self.rows = self.system.rows_of(self.stage.rows, f"stages[{number}].rows")
         self.config = ModelConfig(self.stage.system, recipe.model, self.stage.options, self.rows)
 
     def run(self) -> dict[str, Any]:
@@ -255,37 +272,47 @@ class StageTraining:
         return read_json(result, "no result")
 
     def _batches(self, corpus: Corpus) -> Batches:
-        symbols = symbols_of(self.system, self.subwords)
         return Batches(
             corpus.documents,
             corpus.source,
             corpus.target,
             self.rows,
-            symbols,
+            self.system.layout(self.rows, vocabulary_of(self.subwords)),
             self.stage.batch_tokens,
             shuffle_rows=self.system.sentence_level,
         )
 
-    def _build(self) -> Transformer:
-        """The model as the stage starts."""
+    def _build(self) -> tuple[Transformer, dict[str, float]]:
+        """The model as the stage starts, and the factor of each of its parameters to the learning rate."""
         torch.manual_seed(self.recipe.seed * 1000 + self.number)
         model = self.config.build(self.subwords, self.stage.dropout)
-        start, system = self.stage.start, None
+        before: ModelConfig | None = None
+        start = self.stage.start
         if start is not None:
-            config = read_config(start)
-            if config.sizes != self.recipe.model:
-                raise InputError(f"stages[0].start: {start} has other sizes: {to_mapping(config.sizes)}")
+            before = read_config(start)
+            if before.sizes != self.recipe.model:
+                raise InputError(f"stages[0].start: {start} has other sizes: {to_mapping(before.sizes)}")
             if Subwords.load(start / "tokenizer.json").hash != self.subwords.hash:
                 raise InputError(f"stages[0].start: {start} has other subwords than {self.recipe.data}")
-            weights, system = start / "model.safetensors", config.system
+            weights = start / "model.safetensors"
         elif self.number > 0:
-            before = read_json(self.folder.parent / f"stage-{self.number}" / "result.json", "no earlier stage")
-            checkpoints = Checkpoints(self.folder.parent / f"stage-{self.number}" / "checkpoints", 1)
-            weights = checkpoints.path(before["best_step"]) / "model.safetensors"
-            system = self.recipe.stages[self.number - 1].system
-        if system is not None:
-            start_from(model, weights, find_system(system), self.system)
-        return model
+            earlier = StageTraining(self.recipe, self.number - 1, self.data, self.processes)
+            result = read_json(earlier.folder / "result.json", "no earlier stage")
+            before = earlier.config
+            weights = earlier.checkpoints.path(result["best_step"]) / "model.safetensors"
+        if before is not None:
+            start_from(model, weights, before, self.config)
+        return model, self._rates(model, fresh=before is None)
+
+    def _rates(self, model: Transformer, fresh: bool) -> dict[str, float]:
+        """By name; fresh: nothing was trained before, so everything is trained alike."""
+        factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
+        with torch.device("meta"):
+            shared = set(Transformer(self.recipe.model, model.vocabulary).state_dict())
+        rates = {name: factor if name in shared and not fresh else 1.0 for name, _ in model.named_parameters()}
+        if not any(rates.values()):
+            raise InputError(f"stages[{self.number}].sentence_rate: with 0 nothing of {self.stage.system} is trained")
+        return rates
 
     def _train(self) -> None:
         stage, processes = self.stage, self.processes
@@ -294,7 +321,7 @@ class StageTraining:
             if not len(rows):
                 raise InputError("no sentence has both sides and fits into rows.max_tokens", self.recipe.data / split)
         validation = Validation(self.data.valid, plan, stage.validation_sample, processes)
-        learner = Learner(self._build(), stage, self.recipe, processes, [self.recipe.seed, self.number])
+        learner = Learner(*self._build(), stage, self.recipe, processes, [self.recipe.seed, self.number])
         progress = self.checkpoints.resume(learner.model, learner.optimizer) or Progress()
         steps_there = processes.sum(torch.tensor([float(progress.step)], device=processes.device)).item()
         if steps_there != processes.world * progress.step:

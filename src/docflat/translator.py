@@ -12,19 +12,12 @@ from typing import Any
 
 import torch
 
-from docflat.batches import Symbols
 from docflat.checkpoints import ModelFolder, load_model
 from docflat.decoding import Decoder, DecodingSettings, Ids
 from docflat.errors import InputError
 from docflat.subwords import Subwords
-from docflat.systems import System
 
 _BLANKS = re.compile(r"\s+")
-
-
-def symbols_of(system: System, subwords: Subwords) -> Symbols:
-    bos = subwords.bos if system.sentence_level else None
-    return Symbols(subwords.eos, bos, subwords.text_size, subwords.index_tokens)
 
 
 @dataclass
@@ -134,8 +127,7 @@ class Translator:
 
     def _decoder(self, folder: ModelFolder, settings: DecodingSettings) -> Decoder:
         rows = folder.config.rows
-        symbols = symbols_of(folder.system, folder.subwords)
-        return Decoder(folder.model, symbols, rows.context, rows.max_tokens, settings)
+        return Decoder(folder.model, folder.system.layout(rows, folder.model.vocabulary), rows, settings)
 
 
 def split_long(text: str, subwords: Subwords, limit: int) -> list[Ids]:

@@ -195,7 +195,7 @@ def test_a_config_without_a_key_names_it(folder: Path, key: str):
     assert refused(folder) == f"{path}: {key}: missing, and it has no default"
 
 
-@pytest.mark.parametrize("system", ["sent2sent", "doc2doc", "docflat-i"])
+@pytest.mark.parametrize("system", ["abd", "doc2doc", "docflat-i"])
 def test_a_folder_that_says_it_is_another_system(folder: Path, system: str):
     edit_config(folder, system=system, options={})
     message = refused(folder)

@@ -27,7 +27,7 @@ from docflat.documents import Pair
 from docflat.errors import InputError
 from docflat.preparing import prepare
 from docflat.training import learning_rate
-from docflat.translator import Translator, symbols_of
+from docflat.translator import Translator
 
 from .conftest import (
     ENVIRONMENT,
@@ -65,8 +65,8 @@ def plain_loss(folder: Path, data: Path, split: str = "valid") -> float:
     """Cross-entropy per token of a model folder, by torch's own function."""
     loaded = load_model(folder)
     corpus = Corpus.open(data / split)
-    symbols = symbols_of(loaded.system, loaded.subwords)
-    plan = Batches(corpus.documents, corpus.source, corpus.target, loaded.config.rows, symbols, 200).plan()
+    layout = loaded.system.layout(loaded.config.rows, loaded.model.vocabulary)
+    plan = Batches(corpus.documents, corpus.source, corpus.target, loaded.config.rows, layout, 200).plan()
     total, labels = 0.0, 0
     with torch.no_grad():
         for number in range(len(plan)):

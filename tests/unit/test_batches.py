@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths, rows_array
-from docflat.batches import Batch, Batches, Plan, Side, Symbols, ahead, cut, flatten_side, make_batch
+from docflat.batches import Batch, Batches, Layout, Plan, Side, ahead, cut, flatten_side, make_batch
 from docflat.config import RowSettings
 from docflat.rows import Rows
 
-INDEXED = Symbols(eos=2, bos=None, first_index=100, index_tokens=6)
-PLAIN = Symbols(eos=2, bos=1, first_index=100, index_tokens=6)
+INDEXED = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
+PLAIN = Layout(eos=2, bos=1, first_index=100, index_tokens=6)
 
 
 def bounds_of(lengths: Sequence[int]) -> list[int]:
@@ -82,16 +82,16 @@ def greedy_cut(rows: Sequence[LiteralRow], budget: int) -> list[list[LiteralRow]
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("symbols", [INDEXED, PLAIN], ids=["index", "bos"])
+@pytest.mark.parametrize("layout", [INDEXED, PLAIN], ids=["index", "bos"])
 @pytest.mark.parametrize(("context", "window"), [(0, 0), (1, 3), (3, 0), (3, 1), (3, 4)])
 @pytest.mark.parametrize(("max_tokens", "budget"), [(12, 40), (30, 30), (512, 600)])
 def test_a_corpus_in_its_own_order(
-    seed: int, symbols: Symbols, context: int, window: int, max_tokens: int, budget: int
+    seed: int, layout: Layout, context: int, window: int, max_tokens: int, budget: int
 ) -> None:
     documents = numbered_documents(ragged_lengths(np.random.default_rng(seed), documents=9))
     settings = RowSettings(context=context, max_tokens=max_tokens, window=window)
-    expected = greedy_cut(literal_rows(documents, settings, symbols), budget)
-    plan = Batches(*corpus_of(documents), settings, symbols, budget).plan()
+    expected = greedy_cut(literal_rows(documents, settings, layout), budget)
+    plan = Batches(*corpus_of(documents), settings, layout, budget).plan()
     assert len(plan) == len(expected)
     for number, rows in enumerate(expected):
         groups = [(row.document, row.place // window if window else 0) for row in rows]

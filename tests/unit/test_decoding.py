@@ -20,7 +20,6 @@ from torch import Tensor
 from conftest import (
     BOS,
     EOS,
-    FLAT_VARIANTS,
     INDEX_TOKENS,
     MASK,
     PAD,
@@ -34,24 +33,27 @@ from conftest import (
     build,
     build_variant,
     corpus_of,
+    layout_for,
     random_documents,
     rows_array,
+    rows_for,
     slow_attention,
     slow_flat_batch,
     slow_gate,
     slow_norm,
-    symbols_for,
 )
-from docflat import decoding
-from docflat.batches import Batch, Segments, Side, Symbols, flatten_side, make_batch
+from docflat.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
+from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.config import RowSettings
 from docflat.decoding import Decoder, DecodingSettings, beam_search
+from docflat.layers import Attention
 from docflat.rows import Rows
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS
 from docflat.systems.docflat import DocFlat
-from docflat.transformer import GlobalContext, Transformer
+from docflat.systems.gtrans import GTrans
+from docflat.transformer import Transformer
 from docflat.translator import Translator, split_long
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
@@ -61,7 +63,8 @@ NEVER = (PAD, BOS, MASK)
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random models rarely stop by themselves; a low limit keeps the slow loops short."""
-    monkeypatch.setattr(decoding, "max_length", limit_of)
+    for model in (Transformer, GTrans):
+        monkeypatch.setattr(model, "longest", lambda self, tokens: limit_of(tokens))
 
 
 def limit_of(source_tokens: int) -> int:
@@ -69,6 +72,11 @@ def limit_of(source_tokens: int) -> int:
 
 
 # --- Caches against full recomputation ----------------------------------------------------------------------------
+
+
+def prefix_of(target: Sentences, rows: Rows, layout: Layout) -> Side:
+    """What decoding starts from."""
+    return flatten_side(target, layout.target_rows(rows), layout, close=False, prefix_only=True)
 
 
 class Recomputed:
@@ -80,25 +88,23 @@ class Recomputed:
         self.documents = random_documents(np.random.default_rng(seed), sizes)
         self.batch, literal = batch_of(self.documents, self.name, context=2)
         self.rows = rows_array(literal)
-        self.symbols = symbols_for(self.name)
+        self.layout = layout_for(self.name)
         self.sentences = [y for document in self.documents for _, y in document]
         self.memory = self.model.encode(self.batch.source)
-        self.prefix = flatten_side(
-            corpus_of(self.documents).target, self.rows, self.symbols, close=False, prefix_only=True
-        )
+        self.prefix = prefix_of(corpus_of(self.documents).target, self.rows, self.layout)
 
     def replaced(self, current: dict[int, Ids]) -> Side:
         """The target with other current sentences in these rows; as local context they stay what they were."""
         sentences = Sentences([*self.sentences, *current.values()])
         numbers = self.rows.sentence.copy()
         numbers[list(current)] = len(self.sentences) + np.arange(len(current))
-        return flatten_side(sentences, replace(self.rows, sentence=numbers), self.symbols, close=False)
+        rows = self.layout.target_rows(replace(self.rows, sentence=numbers))
+        return flatten_side(sentences, rows, self.layout, close=False)
 
     def logits(self, side: Side, row: int) -> Tensor:
         """After each token of the row's current sentence: (tokens, text_size)."""
-        states = self.model.decode(side, self.memory, self.batch.source.rows)
         start, end = side.sentences.starts[row : row + 2].tolist()
-        return self.model.embedding.logits(states[side.current[start:end]])
+        return self.model.embedding.logits(self.model.decode(side, self.memory)[start:end])
 
 
 @torch.no_grad()
@@ -119,7 +125,7 @@ def test_cached_decoding_is_full_recomputation(variant: str, given: bool) -> Non
     rng = np.random.default_rng(1)
     live = list(range(len(slow.rows)))
     context = GlobalContext(slow.batch.target, torch.arange(len(live))) if given else None
-    state, logits = model.start_decoding(slow.memory, slow.batch.source.rows, slow.prefix, beam, context)
+    state, logits = model.start_decoding(slow.memory, slow.prefix, beam, context)
     for row in live:
         torch.testing.assert_close(logits[row], slow.logits(slow.batch.target, row)[0], **CLOSE)
 
@@ -150,7 +156,7 @@ def test_rows_that_grow_together_see_each_other_as_they_were(variant: str, monke
     model, rows = slow.model, len(slow.rows)
     assert isinstance(model, DocFlat)
     words = np.random.default_rng(2).integers(MASK + 1, TEXT_SIZE, (5, rows))
-    state, logits = model.start_decoding(slow.memory, slow.batch.source.rows, slow.prefix, 1)
+    state, logits = model.start_decoding(slow.memory, slow.prefix, 1)
     steps = [logits]
     for row_words in words:
         steps.append(model.decode_one_token(state, torch.from_numpy(row_words)[:, None])[:, 0])
@@ -176,7 +182,7 @@ def test_rows_that_grow_together_see_each_other_as_they_were(variant: str, monke
             if flat(i, t) and flat(j, u) and together and before:
                 sees[-1].append(m)
     monkeypatch.setattr(
-        model, "mix_target", lambda x, side: slow_flat_batch(model.target_flat, model.target_norm, x, sees)
+        model, "mix_target", lambda x, side, memory: slow_flat_batch(model.target_flat, model.target_norm, x, sees)
     )
     for row in range(rows):
         expected = slow.logits(side, row)
@@ -236,19 +242,16 @@ class SlowBeam:
 @pytest.mark.parametrize("name", ["sent2sent", "docflat-c"])
 def test_a_large_beam_is_exhaustive_search(name: str) -> None:
     words, limits, penalties = 3, [4, 1, 3], [0.0, 0.6, 1.0, 2.0]
-    symbols = Symbols(EOS, BOS if name == "sent2sent" else None, MASK + 1 + words, INDEX_TOKENS)
+    layout = Layout(EOS, BOS if name == "sent2sent" else None, MASK + 1 + words, INDEX_TOKENS)
     lone = Rows(*(np.arange(3), np.zeros(3, int), np.arange(3), np.arange(3), np.arange(3)))  # rows that see no other
     lengths = set()
     for seed in range(4):
         model = build(name, seed=seed, words=words)
         rng = np.random.default_rng(seed)
         source = [rng.integers(MASK + 1, MASK + 1 + words, n).tolist() for n in (3, 2, 5)]
-        side = flatten_side(Sentences(source), lone, symbols, close=True)
-        prefix = flatten_side(Sentences([[]] * 3), lone, symbols, close=False)
-        found = {
-            penalty: beam_search(model, model.encode(side), side.rows, prefix, limits, 128, penalty)
-            for penalty in penalties
-        }
+        side = flatten_side(Sentences(source), lone, layout, close=True)
+        prefix = flatten_side(Sentences([[]] * 3), lone, layout, close=False)
+        found = {penalty: beam_search(model, model.encode(side), prefix, limits, 128, penalty) for penalty in penalties}
         for row, limit in enumerate(limits):
             texts = [list(text) for n in range(1, limit + 1) for text in product(range(4, 4 + words), repeat=n)]
             numbers = np.arange(len(texts))
@@ -256,7 +259,7 @@ def test_a_large_beam_is_exhaustive_search(name: str) -> None:
                 Sentences([source[row]] * len(texts)),
                 Sentences(texts),
                 Rows(numbers, 0 * numbers, numbers, np.full(len(texts), row), numbers),
-                symbols,
+                layout,
             )
             log_probabilities = model.logits(batch).log_softmax(-1).gather(1, batch.labels[:, None])[:, 0]
             totals = [float(part.sum()) for part in log_probabilities.split([len(text) + 1 for text in texts])]
@@ -271,7 +274,7 @@ def test_a_large_beam_is_exhaustive_search(name: str) -> None:
 
 def slow_translation(
     model: Transformer,
-    symbols: Symbols,
+    layout: Layout,
     source: Sequence[Ids],
     target: Sequence[Ids],
     place: int,
@@ -288,7 +291,7 @@ def slow_translation(
 
     def next_logits(tokens: Ids) -> Tensor:
         texts = [*target[:place], tokens, *target[place + 1 :]]
-        batch = make_batch(Sentences(source), Sentences(texts), rows, symbols)
+        batch = make_batch(Sentences(source), Sentences(texts), rows, layout)
         return model.logits(batch)[int(batch.target.sentences.starts[row + 1]) - 1]
 
     while not search.done:
@@ -305,6 +308,20 @@ def slow_sentences(document: Sequence[Ids], translate: Callable[[int, list[Ids]]
     return target
 
 
+class Plain:
+    """One row attends to itself and to its source."""
+
+    def __init__(self, memory: Tensor) -> None:
+        self.memory = memory
+
+    def own(self, attention: Attention, x: Tensor, reach: str) -> Tensor:
+        return attention.over(x, Segments.of_lengths(np.array([len(x)])), causal=True)
+
+    def source(self, attention: Attention, x: Tensor, reach: str) -> Tensor:
+        here, there = (Segments.of_lengths(np.array([len(part)])) for part in (x, self.memory))
+        return attention.across(x, self.memory, here, there)
+
+
 class SlowPartial:
     """Rows of one document that are searched together, without any cache.
 
@@ -315,8 +332,7 @@ class SlowPartial:
     def __init__(self, model: DocFlat, batch: Batch, prefix: Side, limits: Sequence[int], beam: int, penalty: float):
         self.model, self.flat = model, model.target_flat
         self.whole = self.flat.options.scope == "all"
-        memory = model.encode(batch.source)
-        self.memories = memory.split(batch.source.rows.lengths.tolist())
+        self.memories = model.encode(batch.source).states.split(batch.source.rows.lengths.tolist())
         self.prefix_lengths = prefix.rows.lengths.tolist()
         tokens = prefix.tokens.split(self.prefix_lengths)
         self.forced = [self.embed(row.tolist(), 0) for row in tokens]  # (prefix, dim) each
@@ -355,13 +371,8 @@ class SlowPartial:
 
     def logits(self, row: int, grown: Sequence[Tensor]) -> Tensor:
         x = torch.cat([self.mixed[row], *(vector[None] for vector in grown)])
-        here, there = Segments.of_lengths(np.array([len(x)])), Segments.of_lengths(np.array([len(self.memories[row])]))
         for layer in self.model.decoder:
-            x = layer(
-                x,
-                lambda attention, x: attention.over(x, here, causal=True),
-                lambda attention, x: attention.across(x, self.memories[row], here, there),
-            )
+            x = layer(x, Plain(self.memories[row]))
         return self.model.embedding.logits(x[-1])
 
     def search(self) -> list[tuple[float, Ids]]:
@@ -384,7 +395,7 @@ class SlowPartial:
 
 def slow_partial_document(
     model: Transformer,
-    symbols: Symbols,
+    layout: Layout,
     source: Sequence[Ids],
     first: Sequence[Ids],
     window: int,
@@ -399,8 +410,8 @@ def slow_partial_document(
         seen = np.array([k for k in range(start, min(start + window, len(source))) if source[k]], dtype=np.int64)
         if len(seen):
             rows = Rows(seen, np.minimum(context, seen), seen, seen, np.zeros_like(seen))
-            batch = make_batch(Sentences(source), Sentences(first), rows, symbols)
-            prefix = flatten_side(Sentences(first), rows, symbols, close=False, prefix_only=True)
+            batch = make_batch(Sentences(source), Sentences(first), rows, layout)
+            prefix = flatten_side(Sentences(first), rows, layout, close=False, prefix_only=True)
             limits = [limit_of(len(source[k])) for k in seen]
             for k, (_, tokens) in zip(
                 seen, SlowPartial(model, batch, prefix, limits, beam, penalty).search(), strict=True
@@ -418,8 +429,8 @@ def source_documents(seed: int = 0) -> list[list[Ids]]:
 
 
 def decoder_for(name: str, model: Transformer, context: int = 2, max_tokens: int = 512, **settings: Any) -> Decoder:
-    context = 0 if SYSTEMS[name].sentence_level else context
-    return Decoder(model, symbols_for(name), context, max_tokens, DecodingSettings(**settings))
+    rows = replace(rows_for(name, context), max_tokens=max_tokens)
+    return Decoder(model, layout_for(name), rows, DecodingSettings(**settings))
 
 
 def quiet(sentences: int) -> None:
@@ -442,9 +453,9 @@ def modes(decoder: Decoder, documents: list[list[Ids]]) -> dict[str, list[list[I
 def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
     """Each mode but the partial one is a loop; what differs is which text the other sentences have."""
     name, _ = VARIANTS[variant]
-    model, symbols = build_variant(variant), symbols_for(name)
+    model, layout = build_variant(variant), layout_for(name)
     window, beam, penalty, documents = 3, 2, 0.8, source_documents()
-    context = 0 if SYSTEMS[name].sentence_level else 2
+    context = rows_for(name, 2).context
     decoder = decoder_for(name, model, window=window, beam=beam, length_penalty=penalty, batch_size=4)
     results = modes(decoder, documents)
     for number, document in enumerate(documents):
@@ -452,7 +463,7 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
         def translate(
             place: int, target: Sequence[Ids], window: int = window, context: int = context, document: Any = document
         ) -> Ids:
-            return slow_translation(model, symbols, document, target, place, window, context, beam, penalty)
+            return slow_translation(model, layout, document, target, place, window, context, beam, penalty)
 
         empty: list[Ids] = [[] for _ in document]
         alone = slow_sentences(
@@ -463,7 +474,7 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
         second = slow_sentences(document, lambda place, _, translate=translate, alone=alone: translate(place, alone))
         assert results["two-pass, first-pass"][number] == second
         if variant in TARGET_FLAT_VARIANTS:
-            second = slow_partial_document(model, symbols, document, alone, window, context, beam, penalty)
+            second = slow_partial_document(model, layout, document, alone, window, context, beam, penalty)
         assert results["two-pass, partial"][number] == second  # the others have no global context on the target side
     if variant != "sent2sent":
         assert results["sentence"] != results["sequential"], "context matters, or this shows nothing"
@@ -483,25 +494,24 @@ def test_partial_search_is_a_slow_simulation(variant: str, beam: int) -> None:
         limits = [3, 7, 2, 6, 4, 5]
         batch, literal = batch_of(documents, name, context=2)
         rows, target = rows_array(literal), corpus_of(documents).target
-        prefix = flatten_side(target, rows, symbols_for(name), close=False, prefix_only=True)
-        found = beam_search(model, model.encode(batch.source), batch.source.rows, prefix, limits, beam, 1.0)
+        prefix = flatten_side(target, rows, layout_for(name), close=False, prefix_only=True)
+        found = beam_search(model, model.encode(batch.source), prefix, limits, beam, 1.0)
         expected = []
         for start, end in ((0, 4), (4, 6)):  # document by document
             own = rows.take(slice(start, end))
             corpus = corpus_of(documents)
-            lone = make_batch(corpus.source, corpus.target, own, symbols_for(name))
-            own_prefix = flatten_side(target, own, symbols_for(name), close=False, prefix_only=True)
+            lone = make_batch(corpus.source, corpus.target, own, layout_for(name))
+            own_prefix = flatten_side(target, own, layout_for(name), close=False, prefix_only=True)
             expected += SlowPartial(model, lone, own_prefix, limits[start:end], beam, 1.0).search()
         assert [row.best for row in found] == [tokens for _, tokens in expected]
         assert [row.best_score for row in found] == pytest.approx([score for score, _ in expected], rel=1e-5)
         assert all(len(row.best) <= limit for row, limit in zip(found, limits, strict=True))
         for row in range(1, 4):  # each alone, with the same source memory: what it does without the others
-            memory = model.encode(batch.source).split(batch.source.rows.lengths.tolist())[row]
+            memory = model.encode(batch.source).take(torch.tensor([row]), torch.tensor([9]))
             own_prefix = flatten_side(
-                target, rows.take(slice(row, row + 1)), symbols_for(name), close=False, prefix_only=True
+                target, rows.take(slice(row, row + 1)), layout_for(name), close=False, prefix_only=True
             )
-            segments = Segments.of_lengths(np.array([len(memory)]))
-            (alone,) = beam_search(model, memory, segments, own_prefix, [limits[row]], beam, 1.0)
+            (alone,) = beam_search(model, memory, own_prefix, [limits[row]], beam, 1.0)
             changed_by_others += abs(alone.best_score - expected[row][0])
     assert changed_by_others > 0.01, "the other rows matter"
 
@@ -510,7 +520,7 @@ def test_partial_search_is_a_slow_simulation(variant: str, beam: int) -> None:
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("name", ["sent2sent", "doc2doc", "docflat-d"])
 def test_a_beam_of_one_is_greedy(name: str) -> None:
-    model, symbols = build(name), symbols_for(name)
+    model, layout = build(name), layout_for(name)
     documents = source_documents(seed=3)
     found = decoder_for(name, model, beam=1).sentence_by_sentence(documents, quiet)
     for document, translations in zip(documents, found, strict=True):
@@ -518,7 +528,7 @@ def test_a_beam_of_one_is_greedy(name: str) -> None:
             tokens: Ids = []
             while source:
                 rows = Rows(*(np.array([n]) for n in (0, 0, 0, place, 0)))
-                batch = make_batch(Sentences([source]), Sentences([tokens]), rows, symbols)
+                batch = make_batch(Sentences([source]), Sentences([tokens]), rows, layout)
                 logits = model.logits(batch)[-1].tolist()
                 choice = allowed(len(tokens), limit_of(len(source)), TEXT_SIZE)
                 word = max(choice, key=logits.__getitem__)
@@ -556,14 +566,14 @@ def test_other_documents_change_nothing(variant: str) -> None:
 
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_window_changes_docflat_alone(variant: str) -> None:
+def test_the_window_changes_what_sees_the_batch_alone(variant: str) -> None:
     name, _ = VARIANTS[variant]
     model = build_variant(variant)
     documents = [[x for x, _ in document] for document in random_documents(np.random.default_rng(0), [6] * 5)]
     narrow = modes(decoder_for(name, model, window=1, beam=2), documents)
     wide = modes(decoder_for(name, model, window=6, beam=2), documents)
     for mode in narrow:
-        changes = variant in FLAT_VARIANTS and mode != "sentence"
+        changes = "batch" in SYSTEMS[name].source + SYSTEMS[name].target and mode != "sentence"
         assert (narrow[mode] != wide[mode]) == changes, mode
 
 
@@ -605,7 +615,8 @@ def test_rows_that_would_be_too_long_lose_context(name: str) -> None:
 
 
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "max_length", limit_of)
+    for model in (Transformer, GTrans):
+        monkeypatch.setattr(model, "longest", lambda self, tokens: limit_of(tokens))
     decoder = decoder_for("docflat-c", build("docflat-c"), beam=1, batch_size=2, window=2)
     documents = [[x for x, _ in document] for document in random_documents(np.random.default_rng(0), [5, 2])]
     first = decoder.sentence_by_sentence(documents, quiet)
@@ -673,13 +684,13 @@ def test_scores_are_what_the_model_says() -> None:
     documents = random_documents(np.random.default_rng(0), [4])
     batch, literal = batch_of(documents, "sent2sent")
     rows = rows_array(literal)
-    symbols = symbols_for("sent2sent")
+    layout = layout_for("sent2sent")
     with torch.no_grad():
-        prefix = flatten_side(Sentences([[]] * 4), rows, symbols, close=False)
-        found = beam_search(model, model.encode(batch.source), batch.source.rows, prefix, [9] * 4, 4, 0.7)
+        prefix = flatten_side(Sentences([[]] * 4), rows, layout, close=False)
+        found = beam_search(model, model.encode(batch.source), prefix, [9] * 4, 4, 0.7)
         corpus = corpus_of(documents)
         texts = Sentences([hypotheses.best for hypotheses in found])
-        scored = make_batch(corpus.source, texts, rows, symbols)
+        scored = make_batch(corpus.source, texts, rows, layout)
         log_probabilities = model.logits(scored).log_softmax(-1).gather(1, scored.labels[:, None])[:, 0]
     totals = log_probabilities.split(scored.target.sentences.lengths.tolist())
     for hypotheses, total in zip(found, totals, strict=True):

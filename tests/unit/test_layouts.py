@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from conftest import VARIANTS, batch_of, build_variant, corpus_of, random_documents, rows_array, symbols_for
+from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
 from docflat import layers
 from docflat.batches import Segments, make_batch
 from docflat.layers import attend
@@ -85,7 +85,7 @@ def test_a_batch_is_its_groups_one_by_one(variant: str) -> None:
     with torch.no_grad():
         for group in groups:
             some = [row for row in rows if (row.document, row.place // window) == group]
-            lone = make_batch(corpus.source, corpus.target, rows_array(some), symbols_for(name))
+            lone = make_batch(corpus.source, corpus.target, rows_array(some), layout_for(name))
             alone.append(model.logits(lone))
         torch.testing.assert_close(model.logits(batch), torch.cat(alone), rtol=1e-12, atol=1e-12)
 
@@ -100,7 +100,7 @@ def test_the_order_of_groups_in_a_batch_does_not_matter(variant: str) -> None:
     turned = [row for document in (2, 0, 1) for row in rows if row.document == document]
 
     def by_sentence(order: list) -> dict[int, Tensor]:
-        batch = make_batch(corpus.source, corpus.target, rows_array(order), symbols_for(name))
+        batch = make_batch(corpus.source, corpus.target, rows_array(order), layout_for(name))
         with torch.no_grad():
             parts = model.logits(batch).split(batch.target.sentences.lengths.tolist())
         return {row.sentence: part for row, part in zip(order, parts, strict=True)}

@@ -15,6 +15,7 @@ from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
 from docflat.recipe import Recipe, Stage, load_recipe
 from docflat.settings import from_mapping, to_mapping
+from docflat.systems import find_system
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 SMALL = {"data": "prepared", "out": "runs/x", "stages": [{"system": "sent2sent"}, {"system": "docflat-c"}]}
@@ -69,7 +70,7 @@ def test_what_is_not_said_has_its_default(tmp_path: Path):
     assert recipe.model == ModelSizes(512, 8, 2048, 6, 6)
     assert recipe.precision == "fp32"
     assert recipe.stages[0].average == 5
-    assert recipe.stages[0].rows.context == 3
+    assert find_system("docflat-c").rows_of(recipe.stages[1].rows).context == 3
 
 
 FULL = Recipe(
@@ -79,11 +80,12 @@ FULL = Recipe(
         Stage(
             "docflat-d",
             {"gamma": 0.25, "encoder": False, "gate_bias": None},
-            RowSettings(2, "irrelevant", "irrelevant", False, 0, 99, 0.5, 0.25),
+            RowSettings(2, False, "irrelevant", "irrelevant", False, 0, 0.0, 99, 0.5, 0.25),
             Path("start"),
             batch_tokens=100,
             accumulate=3,
             learning_rate=1e-5,
+            sentence_rate=0.5,
             warmup_steps=7,
             betas=(0.8, 0.9),
             clip=1.5,
@@ -132,11 +134,11 @@ def test_anchors_and_merges(tmp_path: Path):
 data: prepared
 out: runs/x
 stages:
-  - &first {system: sent2sent, max_steps: 7, rows: {context: 2}}
+  - &first {system: doc2doc, max_steps: 7, rows: {context: 2}}
   - {<<: *first, system: docflat-c}
 """
     recipe = load_recipe(write(tmp_path, text))
-    assert [stage.system for stage in recipe.stages] == ["sent2sent", "docflat-c"]
+    assert [stage.system for stage in recipe.stages] == ["doc2doc", "docflat-c"]
     assert recipe.stages[1] == replace(recipe.stages[0], system="docflat-c")
 
 
@@ -361,7 +363,7 @@ def test_no_file(tmp_path: Path):
         ("model.dim=64", lambda recipe: recipe.model.dim, 64),
         ("stages.1.max_steps=7", lambda recipe: recipe.stages[1].max_steps, 7),
         ("stages.1.system=doc2doc", lambda recipe: recipe.stages[1].system, "doc2doc"),
-        ("stages.0.rows.context=1", lambda recipe: recipe.stages[0].rows.context, 1),
+        ("stages.1.rows.context=1", lambda recipe: recipe.stages[1].rows.context, 1),
         ("stages.0.learning_rate=5e-4", lambda recipe: recipe.stages[0].learning_rate, 5e-4),
         ("stages.0.betas=[0.8, 0.9]", lambda recipe: recipe.stages[0].betas, (0.8, 0.9)),
         ("stages.1.options.gamma=0.25", lambda recipe: recipe.stages[1].options, {"gamma": 0.25}),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from conftest import corpus_of, literal_rows, numbered_documents, ragged_lengths
-from docflat.batches import Symbols
+from docflat.batches import Layout
 from docflat.config import RowSettings
 from docflat.rows import Rows, document_rows, row_lengths, trim
 
-SYMBOLS = Symbols(eos=2, bos=None, first_index=100, index_tokens=6)
+SYMBOLS = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
 
 
 def document_of(starts: np.ndarray, sentences: np.ndarray) -> np.ndarray:

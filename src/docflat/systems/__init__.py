@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from docflat.batches import Layout
 from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
 from docflat.settings import from_mapping
+from docflat.systems.abd import ABD, ABDOptions
 from docflat.systems.doc2doc import Doc2Doc
 from docflat.systems.docflat import DocFlat, DocFlatOptions
+from docflat.systems.doctransformer import DocTransformer
+from docflat.systems.flattrans import FlatTrans, FlatTransOptions
+from docflat.systems.gtrans import GTrans
+from docflat.systems.han import HAN, HANOptions
+from docflat.systems.hybrid import MOST_SENTENCES, Hybrid
+from docflat.systems.mbe import MBE
+from docflat.systems.selective import Selective, SelectiveOptions
 from docflat.systems.sent2sent import Sent2Sent
 from docflat.transformer import Transformer, Vocabulary
 
@@ -20,15 +29,23 @@ class NoOptions:
     """A system without switches."""
 
 
+Context = Literal["", "local", "batch", "local, batch"]
+
+
 @dataclass(frozen=True)
 class System:
     name: str
     summary: str
     paper: str
     model: type[Transformer]
+    source: Context  # what it sees beside the current sentence: local context, other rows of the batch
+    target: Context
     options: type[Any] = NoOptions
     preset: Mapping[str, Any] = field(default_factory=dict)  # options this name stands for
-    sentence_level: bool = False  # rows are lone sentences that start with <s>, and are mixed freely
+    rows: Mapping[str, Any] = field(default_factory=dict)  # row settings of its own
+    sentence_rate: float = 1.0  # in stage II, times the learning rate for what the sentence model has too
+    # Rows are lone sentences that start with <s>, and are mixed freely.
+    sentence_level: bool = False
 
     def read_options(self, given: Mapping[str, Any], file: str | None = None, where: str = "options") -> Any:
         """The options of this system from a recipe or a model folder; refuses what contradicts its name."""
@@ -42,12 +59,41 @@ class System:
         arguments = (options,) if self.options is not NoOptions else ()
         return build(sizes, vocabulary, *arguments, dropout=dropout)
 
-    def read_rows(self, rows: RowSettings) -> RowSettings:
-        """The rows this system is trained on."""
-        return RowSettings(context=0, max_tokens=rows.max_tokens) if self.sentence_level else rows
+    def rows_of(self, given: RowSettings, where: str = "rows", file: str | None = None) -> RowSettings:
+        """The rows this system is trained on: what is given, the rest its own; refuses what it cannot do."""
+        try:
+            rows = given.filled(**self.rows)
+        except ValueError as error:
+            raise InputError(f"{where}.{error} ({self.name})", file) from None
+        most, name = self.rows.get("window", 0), self.name
+        no_target = self.rows.get("target_context") is False
+        problems = {
+            "context": rows.context and self.rows.get("context") == 0 and f"{name} has no local context",
+            "target_context": (rows.target_context and no_target and f"{name} has no target context")
+            or (not rows.target_context and self.model.paired and f"{name} needs the target context"),
+            "window": most and not 0 < (rows.window or 0) <= most and f"{name} takes a window of 1 to {most}",
+            "mixed": rows.mixed and not self.rows.get("mixed") and f"{name} has no use for mixed groups",
+        }
+        for key, problem in problems.items():
+            if problem:
+                raise InputError(f"{where}.{key}: {problem}", file)
+        return rows
+
+    def layout(self, rows: RowSettings, vocabulary: Vocabulary) -> Layout:
+        """How its rows are laid out."""
+        return Layout(
+            vocabulary.eos,
+            vocabulary.bos if self.sentence_level else None,
+            vocabulary.text_size,
+            vocabulary.size - vocabulary.text_size,
+            target_context=rows.target_context is not False,
+            slot=self.model.slot,
+            parts=self.model.parts,
+        )
 
 
 _FLAT = "Wu et al., 2023, Document Flattening"
+_NO_TARGET = {"target_context": False}
 
 SYSTEMS: dict[str, System] = {
     system.name: system
@@ -57,6 +103,9 @@ SYSTEMS: dict[str, System] = {
             "one sentence at a time",
             "Vaswani et al., 2017, Attention Is All You Need",
             Sent2Sent,
+            "",
+            "",
+            rows={"context": 0},
             sentence_level=True,
         ),
         System(
@@ -64,24 +113,97 @@ SYSTEMS: dict[str, System] = {
             "local context concatenated on both sides",
             "Tiedemann and Scherrer, 2017, NMT with Extended Context",
             Doc2Doc,
+            "local",
+            "local",
         ),
         System(
-            "docflat-c",
-            "flat-batch attention, continuous gate",
-            _FLAT,
-            DocFlat,
-            DocFlatOptions,
-            {"gate": "continuous"},
+            "doctransformer",
+            "a context encoder that every layer attends to",
+            "Zhang et al., 2018, Improving the Transformer with Document-Level Context",
+            DocTransformer,
+            "local",
+            "",
+            rows={"context": 2, **_NO_TARGET},
+            sentence_rate=0.0,
         ),
         System(
-            "docflat-d",
-            "flat-batch attention, discrete gate",
-            _FLAT,
-            DocFlat,
-            DocFlatOptions,
-            {"gate": "discrete"},
+            "han",
+            "attention to the words of each previous sentence, then to sentences",
+            "Miculicich et al., 2018, Hierarchical Attention Networks",
+            HAN,
+            "local",
+            "local",
+            HANOptions,
         ),
-        System("docflat-i", "flat-batch attention, no gate", _FLAT, DocFlat, DocFlatOptions, {"gate": "identity"}),
+        System(
+            "selective",
+            "sparse attention to sentences of the document, then to their words",
+            "Maruf et al., 2019, Selective Attention for Context-aware NMT",
+            Selective,
+            "batch",
+            "",
+            SelectiveOptions,
+            rows={"context": 0, "window": 32, **_NO_TARGET},
+        ),
+        System(
+            "hybrid",
+            "a global encoder layer and a decoder that goes on from the sentence before",
+            "Zheng et al., 2020, Towards Making the Most of Context in NMT",
+            Hybrid,
+            "batch",
+            "local",
+            rows={"window": MOST_SENTENCES},
+        ),
+        System(
+            "flattrans",
+            "context in the lower layers of the encoder only",
+            "Ma et al., 2020, A Simple and Effective Unified Encoder",
+            FlatTrans,
+            "local",
+            "",
+            FlatTransOptions,
+            rows=_NO_TARGET,
+        ),
+        System(
+            "gtrans",
+            "attention within sentences, in the top layers over the row as well",
+            "Bao et al., 2021, G-Transformer",
+            GTrans,
+            "local",
+            "local",
+            sentence_rate=0.2,
+        ),
+        System(
+            "mbe",
+            "one vector of the batch beside the local context",
+            "Morishita et al., 2021, Mini-Batch Embedding",
+            MBE,
+            "local, batch",
+            "local",
+            rows={"mixed": 0.5},
+        ),
+        System(
+            "abd",
+            "attention between the means of rows",
+            "Kossen et al., 2021, as adapted by Wu et al., 2023",
+            ABD,
+            "local, batch",
+            "local",
+            ABDOptions,
+        ),
+        *(
+            System(
+                name,
+                f"flat-batch attention, {gate} gate" if gate != "identity" else "flat-batch attention, no gate",
+                _FLAT,
+                DocFlat,
+                "local, batch",
+                "local, batch",
+                DocFlatOptions,
+                {"gate": gate},
+            )
+            for name, gate in (("docflat-c", "continuous"), ("docflat-d", "discrete"), ("docflat-i", "identity"))
+        ),
     )
 }
 

@@ -16,19 +16,12 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from docflat.attending import Memory
 from docflat.batches import Segments, Side
+from docflat.caches import Given, GlobalContext, Mixer, grow, read_cache, reorder
 from docflat.config import ModelSizes
-from docflat.layers import Attention, attend
-from docflat.transformer import (
-    Given,
-    GlobalContext,
-    Mixer,
-    Transformer,
-    Vocabulary,
-    grow,
-    read_cache,
-    reorder,
-)
+from docflat.layers import Attention, Gate, attend
+from docflat.transformer import Transformer, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -57,16 +50,14 @@ class FlatBatchAttention(nn.Module):
         self.options = options
         self.attention = Attention(dim, heads)
         if options.gate != "identity":
-            self.gate = nn.Linear(dim, dim)
-            nn.init.xavier_uniform_(self.gate.weight)
             # Half open is no shock to the continuous gate: the layer norm takes the common factor out. The discrete
             # one would replace half of every embedding at once, so it starts closed.
             default = 0.0 if options.gate == "continuous" else -1.0
-            nn.init.constant_(self.gate.bias, default if options.gate_bias is None else options.gate_bias)
+            self.gate = Gate(dim, 1, default if options.gate_bias is None else options.gate_bias)
 
     def openings(self, read: Tensor) -> Tensor:
         """How far the gate opens for what was read: (..., dim) -> (..., dim) between 0 and 1."""
-        opening = self.gate(read).sigmoid()
+        opening = self.gate(read)
         if self.options.gate == "discrete":
             # Straight through: the step goes forward, the sigmoid's gradient goes back.
             opening = (opening >= self.options.gamma).to(opening.dtype) + (opening - opening.detach())
@@ -83,10 +74,7 @@ class FlatBatchAttention(nn.Module):
         """Which tokens make up the flat sequence, and which stretches of it see each other."""
         if self.options.scope == "current":
             return side.current, side.groups
-        row = torch.searchsorted(side.sentences.starts[1:], side.groups.starts, right=True)
-        starts = side.rows.starts[row]
-        everything = torch.arange(len(side.tokens), device=side.tokens.device)
-        return everything, Segments(starts, int(starts.diff().max()))
+        return torch.arange(len(side.tokens), device=side.tokens.device), side.group_tokens
 
     def forward(self, x: Tensor, side: Side, causal: bool) -> Tensor:
         """(tokens, dim) -> (tokens, dim), before the layer norm."""
@@ -108,13 +96,13 @@ class DocFlat(Transformer):
             x = self.source_flat(x, side, causal=False)
         return self.source_norm(x)
 
-    def mix_target(self, x: Tensor, side: Side) -> Tensor:
+    def mix_target(self, x: Tensor, side: Side, memory: Memory) -> Tensor:
         if self.target_flat is not None:
             x = self.target_flat(x, side, causal=True)
         return self.target_norm(x)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, beam: int, context: GlobalContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, beam: int, context: GlobalContext | None
     ) -> tuple[Tensor, Mixer | None]:
         if self.target_flat is None:
             return self.target_norm(x), None

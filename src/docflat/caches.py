@@ -1,0 +1,252 @@
+"""Caches: how decoding attends token by token, and what it keeps for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from docflat.attending import Memory, TargetAttending
+from docflat.batches import Segments, Side
+from docflat.layers import Attention, Reach
+
+
+@dataclass
+class Given:
+    """Keys and values that do not depend on the hypothesis: they belong to a row, or to a group of rows."""
+
+    keys: Tensor  # (groups, heads, given, size)
+    values: Tensor  # (groups, heads, given, size)
+    seen: Tensor  # (groups, slots, given) True where a slot's row sees a key
+    place: Tensor | None = None  # (rows,) group * slots + slot of each row; None: row n is group n, with one slot
+
+    def keep(self, rows: Tensor) -> Given:
+        if self.place is not None:
+            return Given(self.keys, self.values, self.seen, self.place[rows])
+        return Given(self.keys[rows], self.values[rows], self.seen[rows])
+
+    def gather(self, x: Tensor) -> Tensor:
+        """By row -> by group: (rows, heads, beam, n) -> (groups, heads, slots * beam, n)."""
+        if self.place is None:
+            return x
+        groups, slots, _ = self.seen.shape
+        placed = x.new_zeros(groups * slots, *x.shape[1:]).index_copy(0, self.place, x)
+        return placed.unflatten(0, (groups, slots)).transpose(1, 2).flatten(2, 3)
+
+    def scatter(self, x: Tensor) -> Tensor:
+        """By group -> by row, the inverse of `gather`."""
+        if self.place is None:
+            return x
+        slots = self.seen.shape[1]
+        return x.unflatten(2, (slots, -1)).transpose(1, 2).flatten(0, 1)[self.place]
+
+
+def read_cache(query: Tensor, given: Given, grown: list[Tensor]) -> Tensor:
+    """One softmax over the given keys and those of the hypothesis itself.
+
+    query (rows, beam, heads, size); grown: keys and values (rows, beam, heads, steps, size)
+    -> (rows, beam, heads, size).
+    """
+    scaled = query * query.shape[-1] ** -0.5
+    shared = given.scatter(given.gather(scaled.transpose(1, 2)) @ given.keys.transpose(-1, -2))
+    seen = given.seen if given.place is None else given.seen.flatten(0, 1)[given.place][:, None]
+    shared = shared.masked_fill(~seen[:, None], float("-inf"))  # (rows, heads, beam, given)
+    own = (scaled[..., None, :] @ grown[0].transpose(-1, -2)).squeeze(-2)  # (rows, beam, heads, steps)
+    weights = torch.cat([shared, own.transpose(1, 2)], dim=-1).softmax(-1)
+    from_given, from_own = weights.split([shared.shape[-1], own.shape[-1]], dim=-1)
+    mixed = given.scatter(given.gather(from_given) @ given.values).transpose(1, 2)
+    return mixed + (from_own.transpose(1, 2)[..., None, :] @ grown[1]).squeeze(-2)
+
+
+def grow(grown: list[Tensor], key: Tensor, value: Tensor) -> list[Tensor]:
+    """Append the newest keys and values, (rows, beam, heads, size) each."""
+    return [torch.cat([old, new[:, :, :, None]], dim=3) for old, new in zip(grown, (key, value), strict=True)]
+
+
+def reorder(grown: list[Tensor], parents: Tensor) -> list[Tensor]:
+    index = parents[:, :, None, None, None]
+    return [x.gather(1, index.expand_as(x)) for x in grown]
+
+
+def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
+    """Flat keys and values (tokens, heads, size) as one group a segment."""
+    keys, values = (segments.pad(x).transpose(1, 2).contiguous() for x in (key, value))
+    return Given(keys, values, segments.mask[:, None])
+
+
+class Cache(Protocol):
+    def reorder(self, parents: Tensor) -> None: ...
+    def keep(self, rows: Tensor) -> None: ...
+
+
+@dataclass
+class OwnCache:
+    """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
+
+    given: Given
+    grown: list[Tensor]  # keys and values: (rows, beam, heads, steps, size)
+
+    def reorder(self, parents: Tensor) -> None:
+        self.grown = reorder(self.grown, parents)
+
+    def keep(self, rows: Tensor) -> None:
+        self.given = self.given.keep(rows)
+        self.grown = [grown[rows] for grown in self.grown]
+
+
+@dataclass
+class SourceCache:
+    """For attention to the source, the same for all hypotheses of a row."""
+
+    given: Given
+
+    def reorder(self, parents: Tensor) -> None:
+        pass
+
+    def keep(self, rows: Tensor) -> None:
+        self.given = self.given.keep(rows)
+
+
+@dataclass
+class PreviousCache:
+    """For attention to each previous sentence by itself."""
+
+    keys: Tensor  # (rows, distances, heads, tokens, size)
+    values: Tensor
+    seen: Tensor  # (rows, distances, tokens)
+
+    def reorder(self, parents: Tensor) -> None:
+        pass
+
+    def keep(self, rows: Tensor) -> None:
+        self.keys, self.values, self.seen = self.keys[rows], self.values[rows], self.seen[rows]
+
+
+@dataclass(frozen=True)
+class GlobalContext:
+    """Target text of other sentences that decoding may see: full translations, in document order."""
+
+    side: Side  # rows as in training, with these translations as current sentences
+    row: Tensor  # (rows,) where each row that is decoded stands among them: it sees its group's rows before that
+
+
+class Mixer(Protocol):
+    """What a system that mixes rows keeps while decoding."""
+
+    def reorder(self, parents: Tensor) -> None: ...
+    def keep(self, rows: Tensor) -> None: ...
+    def settle(self, row: int, tokens: Tensor) -> None:
+        """A row is finished; these are the words of its current sentence."""
+
+
+@dataclass
+class Decoding:
+    """The state of a decoding: rows with a beam of hypotheses each. Hypothesis 0 is a row's best."""
+
+    positions: Tensor  # (rows,) position of the next token
+    caches: dict[Attention, Cache] = field(default_factory=dict)
+    mixer: Mixer | None = None
+
+    def parts(self) -> list[Cache]:
+        return [*self.caches.values(), *([] if self.mixer is None else [self.mixer])]
+
+    def reorder(self, parents: Tensor) -> None:
+        """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
+        for part in self.parts():
+            part.reorder(parents)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only."""
+        self.positions = self.positions[rows]
+        for part in self.parts():
+            part.keep(rows)
+
+
+class PrefixAttending(TargetAttending):
+    """Reads the forced prefixes as a batch, and keeps of them what the tokens to come will see."""
+
+    def __init__(self, prefix: Side, memory: Memory, beam: int) -> None:
+        super().__init__(prefix, memory)
+        self.beam = beam
+        self.caches: dict[Attention, Cache] = {}
+        self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
+
+    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+        key, value = attention.keys_values(x)
+        side = self.side
+        if earlier is not None:
+            index, old, _, segments = self.recurrence(len(x))
+            which, segments = segments.take(self.last_piece)
+            seen_old, where = old[which, None, None], index[which]
+            old_key, old_value = attention.keys_values(earlier)
+            key = torch.where(seen_old, old_key[where], key[where])
+            value = torch.where(seen_old, old_value[where], value[where])
+            given = given_by_segment(key, value, segments)
+        elif reach == "sentence":
+            index, segments = side.pieces.take(self.last_piece)
+            given = given_by_segment(key[index], value[index], segments)
+        else:
+            given = given_by_segment(key, value, side.rows)
+        empty = given.keys.new_zeros(len(side.rows), self.beam, key.shape[1], 0, key.shape[2])
+        self.caches[attention] = OwnCache(given, [empty, empty])
+        return super().own(attention, x, reach, earlier)
+
+    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+        memory = self.memory
+        states, segments = memory.states, memory.rows
+        if reach == "context":
+            assert memory.context is not None
+            states, segments = memory.context
+        elif reach == "sentence":
+            index, segments = memory.pieces.take(memory.row_pieces.starts[1:].long() - 1)
+            states = states[index]
+        self.caches[attention] = SourceCache(given_by_segment(*attention.keys_values(states), segments))
+        return super().source(attention, x, reach)
+
+    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        part, rows = self.side.parts["previous"], len(self.side.rows)
+        keys, values = (part.segments.pad(one) for one in attention.keys_values(states[part.index]))
+        by_row = [one.unflatten(0, (-1, rows)).transpose(0, 1) for one in (keys, values, part.segments.mask)]
+        self.caches[attention] = PreviousCache(by_row[0].transpose(2, 3), by_row[1].transpose(2, 3), by_row[2])
+        return super().each_previous(attention, x, states)
+
+
+class CachedAttending:
+    """The newest token of every hypothesis attends: x is (rows, beam, dim)."""
+
+    def __init__(self, caches: dict[Attention, Cache]) -> None:
+        self.caches = caches
+
+    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+        cache = self.caches[attention]
+        assert isinstance(cache, OwnCache)
+        query, key, value = attention.project(x)  # (rows, beam, heads, size)
+        cache.grown = grow(cache.grown, key, value)
+        return attention.join(read_cache(query, cache.given, cache.grown))
+
+    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+        cache = self.caches[attention]
+        assert isinstance(cache, SourceCache)
+        given = cache.given
+        query = attention.queries(x).transpose(1, 2)  # (rows, heads, beam, size)
+        mixed = attend_masked(query, given.keys, given.values, given.seen[:, None])
+        return attention.join(mixed.transpose(1, 2))
+
+    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+        cache = self.caches[attention]
+        assert isinstance(cache, PreviousCache)
+        query = attention.queries(x).transpose(1, 2)[:, None]  # (rows, 1, heads, beam, size)
+        query = query.expand(-1, cache.keys.shape[1], -1, -1, -1)
+        mixed = attend_masked(query, cache.keys, cache.values, cache.seen[:, :, None, None])
+        there = cache.seen.any(-1)[:, None].expand(-1, x.shape[1], -1)  # (rows, beam, distances)
+        return attention.join(mixed.permute(0, 3, 1, 2, 4)), there
+
+
+def attend_masked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+    """Attention (..., queries, size) to padded keys; where none is seen the result is zero, as the padding is."""
+    if not keys.shape[-2]:
+        return torch.zeros_like(query)
+    seen = seen | ~seen.any(-1, keepdim=True)
+    return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen)

@@ -1,0 +1,85 @@
+"""HAN: hierarchical attention networks (Miculicich et al., 2018).
+
+On top of encoder and decoder, each token of the current sentence attends to the words of each of three previous
+sentences, then to the three results; a gate mixes what it found with what it was. Encoder and decoder themselves see
+one sentence at a time. Query and context are detached inside the attention: no gradient goes through them into the
+sentence model. Training goes from the sentence model to a HAN encoder (`decoder: false`), and from there to both.
+
+Not as in the original: where there is no previous sentence, the context reads as zero; index tokens in the place of
+<s>; a sentence of the context has no </s>.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from docflat.attending import Memory, SideAttending
+from docflat.batches import PartName, Side
+from docflat.caches import attend_masked
+from docflat.config import ModelSizes
+from docflat.layers import Attending, Attention, FeedForward, Gate, Reach
+from docflat.transformer import Transformer, Vocabulary
+
+
+@dataclass(frozen=True)
+class HANOptions:
+    encoder: bool = True  # hierarchical attention on the source side
+    decoder: bool = True  # and on the target side
+
+    def __post_init__(self) -> None:
+        if not (self.encoder or self.decoder):
+            raise ValueError("encoder: hierarchical attention is off on both sides; that is the system sent2sent")
+
+
+class HierarchicalAttention(nn.Module):
+    def __init__(self, sizes: ModelSizes, dropout: float) -> None:
+        super().__init__()
+        self.query_norm = nn.LayerNorm(sizes.dim)
+        self.words = Attention(sizes.dim, sizes.heads)
+        self.sentences = Attention(sizes.dim, sizes.heads)
+        self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward, dropout)
+        self.gate = Gate(sizes.dim, 2)
+        self.norm = nn.LayerNorm(sizes.dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, states: Tensor, attending: Attending) -> Tensor:
+        """Current tokens x (..., dim) with the states of their side -> (..., dim)."""
+        query = self.query_norm(x.detach())
+        found, there = attending.each_previous(self.words, query, states.detach())  # (..., distances, dim)
+        keys, values = (part.transpose(-2, -3) for part in self.sentences.keys_values(found))
+        queries = self.sentences.queries(query)[..., None, :]  # (..., heads, 1, size)
+        read = self.sentences.join(attend_sentences(queries, keys, values, there).squeeze(-2))
+        context = self.dropout(self.feed_forward(read))
+        opening = self.gate(x, context)
+        return self.norm((1 - opening) * x + opening * context)
+
+
+def attend_sentences(query: Tensor, keys: Tensor, values: Tensor, there: Tensor) -> Tensor:
+    """query (..., heads, 1, size), keys and values (..., heads, distances, size), there (..., distances)."""
+    some = there.any(-1)[..., None, None, None]
+    return attend_masked(query, keys, values, there[..., None, None, :]) * some.to(query.dtype)
+
+
+class HAN(Transformer):
+    parts: ClassVar[tuple[PartName, ...]] = ("previous",)
+    reach: ClassVar[Reach] = "sentence"
+    paired: ClassVar[bool] = True
+    restarts: ClassVar[bool] = True
+
+    def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, options: HANOptions, dropout: float = 0.0) -> None:
+        super().__init__(sizes, vocabulary, dropout)
+        self.source_han = HierarchicalAttention(sizes, dropout) if options.encoder else None
+        self.target_han = HierarchicalAttention(sizes, dropout) if options.decoder else None
+
+    def encode(self, source: Side) -> Memory:
+        x = self.encode_layers(source)
+        if self.source_han is not None:
+            read = self.source_han(x[source.current], x, SideAttending(source, causal=False))
+            x = x.index_copy(0, source.current, read.to(x.dtype))
+        return Memory.of_side(x, source)
+
+    def finish(self, x: Tensor, states: Tensor, attending: Attending) -> Tensor:
+        return x if self.target_han is None else self.target_han(x, states, attending)
