@@ -169,8 +169,10 @@ def test_choosing():
 
 
 def test_build_writes_a_set_that_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    (tmp_path / "a.en").write_text("We saw a tower.\nIt was high.\n\nThe ship was old.\nIt carried coal.\n")
-    (tmp_path / "a.de").write_text("Wir sahen einen Turm.\nEr war hoch.\n\nDas Schiff war alt.\nEs trug Kohle.\n")
+    tower, ship = "We saw a tower.\nIt was high.\n", "The ship was old.\nIt carried coal.\n"
+    (tmp_path / "a.en").write_text(f"{tower}\n{ship}\n{tower}")  # the tower twice
+    tower, ship = "Wir sahen einen Turm.\nEr war hoch.\n", "Das Schiff war alt.\nEs trug Kohle.\n"
+    (tmp_path / "a.de").write_text(f"{tower}\n{ship}\n{tower}")
     build = ["contrast", "build", "--source", f"{tmp_path}/a.en", "--target", f"{tmp_path}/a.de"]
     assert cli.run([*build, "-o", f"{tmp_path}/set.jsonl", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

@@ -43,11 +43,13 @@ def run(arguments: Namespace) -> None:
         genders = Genders(
             sentence for _, document in _documents(corpora, advance) for sentence in document.target or ()
         )
-    found: list[ContrastiveExample] = []
+    examples: dict[object, ContrastiveExample] = {}  # by their text, as some sentences are in a corpus several times
     with progress("finding pronouns") as advance:
         for file, document in _documents(corpora, advance):
             for example in find_examples(document, genders, arguments.context):
-                found.append(replace(example, fields={**example.fields, "file": file.name}))
+                text = (example.source_context, example.target_context, example.source, example.reference)
+                examples.setdefault(text, replace(example, fields={**example.fields, "file": file.name}))
+    found = list(examples.values())
     kept = choose(found, arguments.balance, arguments.limit, arguments.seed)
     counts = [
         {
