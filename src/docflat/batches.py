@@ -285,10 +285,13 @@ def make_batch(source: Sentences, target: Sentences, rows: Rows, layout: Layout,
     """The batch of these rows for training and scoring. one_group: documents do not hide from each other."""
     source_side = flatten_side(source, rows, layout, close=True, one_group=one_group)
     target_side = flatten_side(target, layout.target_rows(rows), layout, close=False, one_group=one_group)
-    tokens, current = target_side.tokens, target_side.current
-    labels = tokens[(current + 1).clamp_max(len(tokens) - 1)]
-    labels[target_side.sentences.starts[1:].long() - 1] = layout.eos
-    return Batch(source_side, target_side, labels)
+    return Batch(source_side, target_side, labels_of(target_side, layout.eos))
+
+
+def labels_of(side: Side, eos: int) -> Tensor:
+    """What follows each token of the current sentences: (current,)."""
+    labels = side.tokens[(side.current + 1).clamp_max(len(side.tokens) - 1)]
+    return labels.index_fill(0, side.sentences.starts[1:].long() - 1, eos)
 
 
 def cut(lengths: tuple[Array, Array], budget: int, first: int | None = None) -> Array:

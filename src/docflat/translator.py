@@ -15,6 +15,7 @@ import torch
 from docflat.checkpoints import ModelFolder, load_model
 from docflat.decoding import Decoder, DecodingSettings, Ids
 from docflat.errors import InputError
+from docflat.scoring import Scorer
 from docflat.subwords import Subwords
 
 _BLANKS = re.compile(r"\s+")
@@ -107,6 +108,15 @@ class Translator:
             # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
             translations.append([new or one_line(old) for old, new in zip(document, joined, strict=True)])
         return translations
+
+    def score(self, sentences: Sequence[str], translations: Sequence[str], context: bool = True) -> list[float]:
+        """Log-probability of each given translation, with the others as its context, or of each alone."""
+        if len(sentences) != len(translations):
+            raise ValueError(f"{len(sentences)} sentences, but {len(translations)} translations")
+        encode = self.folder.subwords.encode
+        source, target = ([encode(text) for text in texts] for texts in (sentences, translations))
+        (scored,) = Scorer(self.folder).documents([source], [target], context)
+        return [sentence.total for sentence in scored]
 
     def translate_ids(
         self,

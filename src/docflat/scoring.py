@@ -1,0 +1,207 @@
+"""Scoring: log-probabilities of given translations, with their context or without.
+
+Context is given, not scored: a score covers the tokens of the current sentence and its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from docflat.attending import Memory, TargetAttending
+from docflat.batches import Layout, Segments, Side, flatten_side, labels_of, make_batch
+from docflat.checkpoints import ModelFolder
+from docflat.decoding import Ids, SentenceList
+from docflat.layers import Attention, Reach
+from docflat.rows import Array, Rows, row_lengths, trim
+from docflat.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A sentence as it was scored."""
+
+    tokens: Ids  # without the end
+    log_probabilities: list[float]  # of each token, and of the end
+
+    @property
+    def total(self) -> float:
+        return sum(self.log_probabilities)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """One source sentence and several translations of it, with context on both sides; all as ids."""
+
+    source: Ids
+    translations: Sequence[Ids]
+    source_context: Sequence[Ids] = ()  # previous sentences, oldest first
+    target_context: Sequence[Ids] = ()  # as many
+
+
+class Scorer:
+    """Scores given translations with a model."""
+
+    def __init__(self, folder: ModelFolder, window: int = 16, budget: int = 0) -> None:
+        """window: rows of a document that see each other; budget: tokens a batch, 0: by the device."""
+        self.model, self.rows = folder.model, folder.config.rows
+        self.layout: Layout = folder.system.layout(self.rows, self.model.vocabulary)
+        self.window = min(window, self.rows.window or window)
+        self.device = self.model.embedding.weight.device
+        self.budget = budget or (16384 if self.device.type == "cuda" else 2048)
+
+    def documents(
+        self,
+        sources: Sequence[Sequence[Ids]],
+        targets: Sequence[Sequence[Ids]],
+        context: bool = True,
+        done: Callable[[int], None] = lambda sentences: None,
+    ) -> list[list[Scored]]:
+        """Every sentence of documents, with the given translations as target context; or each alone."""
+        source = SentenceList([ids for document in sources for ids in document])
+        target = SentenceList([ids for document in targets for ids in document])
+        sizes = np.array([len(document) for document in sources], dtype=np.int64)
+        rows = self._document_rows(sizes, context)
+        rows = trim(rows, source, target, self.rows.max_tokens, self.layout.target_context)
+        found: list[Scored] = []
+        for part in self._batches(rows, source, target):
+            batch = make_batch(source, target, part, self.layout).to(self.device)
+            with torch.inference_mode():
+                scores = token_scores(self.model.logits(batch), batch.labels)
+            found += split_scores(scores, batch.labels, batch.target.sentences)
+            done(len(part))
+        bounds = np.cumsum([0, *sizes])
+        return [found[a:b] for a, b in pairwise(bounds)]
+
+    def _document_rows(self, sizes: Array, context: bool) -> Rows:
+        document = np.repeat(np.arange(len(sizes)), sizes)
+        number = np.arange(len(document))
+        place = number - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        if not context:
+            return Rows(number, 0 * number, number, place, number)
+        local = np.minimum(self.rows.context or 0, place)
+        return Rows(number, local, number, place, document * (len(number) + 1) + place // self.window)
+
+    def _batches(self, rows: Rows, source: SentenceList, target: SentenceList) -> Iterator[Rows]:
+        """Whole groups, as many as the budget allows."""
+        lengths = np.maximum(*row_lengths(rows, source, target, self.layout.target_context))
+        edges = [*(np.flatnonzero(np.diff(rows.group)) + 1).tolist(), len(rows)]
+        start = end = 0
+        for edge in edges:
+            if end > start and int(lengths[start:edge].sum()) > self.budget:
+                yield rows.take(slice(start, end))
+                start = end
+            end = edge
+        if end > start:
+            yield rows.take(slice(start, end))
+
+    def candidates(
+        self, examples: Sequence[Candidates], done: Callable[[int], None] = lambda examples: None
+    ) -> list[list[Scored]]:
+        """All translations of each example. The source is encoded once for all of them.
+
+        An example sees its own context and nothing else of the batch.
+        """
+        found: list[list[Scored]] = []
+        start = tokens = 0
+        for end, example in enumerate(examples):
+            tokens += sum(len(ids) for ids in (*example.translations, *example.target_context)) + len(example.source)
+            if tokens >= self.budget or end == len(examples) - 1:
+                found += self._candidates(examples[start : end + 1])
+                done(end + 1 - start)
+                start, tokens = end + 1, 0
+        return found
+
+    def _candidates(self, examples: Sequence[Candidates]) -> list[list[Scored]]:
+        counts = np.array([len(example.translations) for example in examples], dtype=np.int64)
+        source, source_rows = lay_context(
+            [(example.source_context, [example.source]) for example in examples], self.rows.context or 0
+        )
+        target, target_rows = lay_context(
+            [(example.target_context, example.translations) for example in examples], self.rows.context or 0
+        )
+        # Both sides lose the same context, that of the longest translation's row.
+        shortest = self._trimmed_context(source, source_rows, target, target_rows, counts)
+        source_rows = replace(source_rows, context=shortest)
+        target_rows = self.layout.target_rows(replace(target_rows, context=np.repeat(shortest, counts)))
+        source_side = flatten_side(source, source_rows, self.layout, close=True).to(self.device)
+        target_side = flatten_side(target, target_rows, self.layout, close=False).to(self.device)
+        labels = labels_of(target_side, self.layout.eos)
+        with torch.inference_mode():
+            memory = self.model.encode(source_side)
+            states = decode_candidates(self.model, target_side, memory, torch.from_numpy(counts).to(self.device))
+            scores = token_scores(self.model.embedding.logits(states), labels)
+        scored = iter(split_scores(scores, labels, target_side.sentences))
+        return [[next(scored) for _ in range(count)] for count in counts]
+
+    def _trimmed_context(
+        self, source: SentenceList, source_rows: Rows, target: SentenceList, target_rows: Rows, counts: Array
+    ) -> Array:
+        """How much context each example can keep: (examples,)."""
+        nothing = SentenceList([[]] * (max(len(source.ends), len(target.ends)) - 1))
+        alone = trim(source_rows, source, nothing, self.rows.max_tokens, False).context
+        if self.layout.target_context:
+            least = trim(target_rows, target, target, self.rows.max_tokens).context
+            alone = np.minimum(alone, np.minimum.reduceat(least, np.cumsum(counts) - counts))
+        return alone
+
+
+def lay_context(parts: Sequence[tuple[Sequence[Ids], Sequence[Ids]]], most: int) -> tuple[SentenceList, Rows]:
+    """Rows of sentences that share a context: parts are (context, sentences). Every row is a group by itself."""
+    texts: list[Ids] = []
+    columns: list[tuple[int, int, int, int]] = []
+    for context, sentences in parts:
+        texts += context
+        context_end = len(texts)
+        for ids in sentences:
+            columns.append((len(texts), min(most, len(context)), context_end, len(context)))
+            texts.append(ids)
+    sentence, count, end, place = (np.array(column, dtype=np.int64) for column in zip(*columns, strict=True))
+    return SentenceList(texts), Rows(sentence, count, end, place, np.arange(len(sentence)))
+
+
+def token_scores(logits: Tensor, labels: Tensor) -> Tensor:
+    """Log-probabilities of the labels: (current,)."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return logits.gather(1, labels[:, None]).squeeze(1) - logits.logsumexp(-1)
+
+
+def split_scores(scores: Tensor, labels: Tensor, sentences: Segments) -> list[Scored]:
+    """By sentence."""
+    bounds = sentences.starts.tolist()
+    numbers, ids = scores.tolist(), labels.tolist()
+    return [Scored(ids[a : b - 1], numbers[a:b]) for a, b in pairwise(bounds)]
+
+
+class SharedSourceAttending(TargetAttending):
+    """Several target rows, one after the other, read one source row: nothing of it is computed twice."""
+
+    def __init__(self, side: Side, memory: Memory, counts: Tensor) -> None:
+        super().__init__(side, memory)
+        ends = side.rows.starts[1:][counts.cumsum(0) - 1]
+        starts = torch.cat([ends.new_zeros(1), ends])
+        self.queries = Segments(starts, int(starts.diff().max()))
+
+    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+        memory = self.memory
+        if reach == "context":
+            assert memory.context is not None
+            return attention.across(x, memory.context[0], self.queries, memory.context[1])
+        return attention.across(x, memory.states, self.queries, memory.rows)
+
+
+def decode_candidates(model: Transformer, target: Side, memory: Memory, counts: Tensor) -> Tensor:
+    """As `Transformer.decode`, for counts[n] target rows to the n-th row of the source: (current, dim)."""
+    rows = torch.repeat_interleave(counts)
+    if model.paired or memory.vector is not None:
+        # These read sentence by sentence, or have something of the source in every row.
+        return model.decode(target, memory.take(rows, target.row_pieces.lengths))
+    x = model.mix_target(model.embed(target), target, memory)
+    attending = SharedSourceAttending(target, memory, counts)
+    states = model.decode_layers(x, attending)
+    return model.finish(states[target.current], states, attending)
