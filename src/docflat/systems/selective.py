@@ -103,10 +103,10 @@ def softmax_within(scores: Tensor, own: Tensor, of_sentence: Tensor) -> Tensor:
     """
     shape = (*scores.shape[:3], of_sentence.shape[2])
     index = own[:, None, None].expand_as(scores)
+    there = of_sentence.any(-1)[:, None, None]
+    scores = torch.where(there, scores, float("-inf"))  # padding counts for no sentence, nor for its highest score
     highest = scores.new_full(shape, float("-inf")).scatter_reduce(3, index, scores.detach(), "amax")
     raised = (scores - highest.gather(3, index)).exp()
-    there = of_sentence.any(-1)[:, None, None]  # padding counts for no sentence
-    raised = torch.where(there, raised, 0.0)
     total = raised @ of_sentence.to(scores.dtype)[:, None]  # (groups, heads, tokens, sentences)
     return raised / total.gather(3, index).clamp_min(torch.finfo(scores.dtype).tiny)
 
