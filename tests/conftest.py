@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from torch import Tensor
 from docflat.batches import Batch, Layout, make_batch
 from docflat.config import ModelSizes, RowSettings
 from docflat.rows import Rows
-from docflat.systems import SYSTEMS
+from docflat.systems import SYSTEMS, System
 from docflat.systems.docflat import FlatBatchAttention
 from docflat.transformer import Transformer, Vocabulary
 
@@ -26,9 +26,15 @@ PAD, BOS, EOS, MASK = range(4)
 TEXT_SIZE, INDEX_TOKENS = 24, 6
 SIZES = ModelSizes(dim=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=2)
 
-# Every system, and the switches of docflat that change what sees what.
+# Every system, and one that a setting of its rows makes.
+TESTED: dict[str, System] = {
+    **SYSTEMS,
+    "doc2doc, source only": replace(SYSTEMS["doc2doc"], target="", rows={"target_context": False}),
+}
+# These, and the switches that change what sees what.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in SYSTEMS},
+    **{name: (name, {}) for name in TESTED},
+    "abd, both sides": ("abd", {"decoder": True}),
     "docflat-c, all": ("docflat-c", {"scope": "all"}),
     "docflat-d, all": ("docflat-d", {"scope": "all"}),
     "docflat-c, encoder only": ("docflat-c", {"decoder": False}),
@@ -98,13 +104,13 @@ def random_documents(
 
 def rows_for(name: str, context: int = 3) -> RowSettings:
     """The rows of a system with this much local context, if it takes any."""
-    local = SYSTEMS[name].rows.get("context") != 0
-    return SYSTEMS[name].rows_of(RowSettings(context=context if local else 0))
+    local = TESTED[name].rows.get("context") != 0
+    return TESTED[name].rows_of(RowSettings(context=context if local else 0))
 
 
 def layout_for(name: str, words: int = TEXT_SIZE - MASK - 1) -> Layout:
     """The layout of the tiny models."""
-    return SYSTEMS[name].layout(rows_for(name), vocabulary_for(words))
+    return TESTED[name].layout(rows_for(name), vocabulary_for(words))
 
 
 def vocabulary_for(words: int) -> Vocabulary:
@@ -120,8 +126,10 @@ class LiteralRow:
     place: int  # in its document, from 0
     sentence: int  # in the corpus, from 0
     context: list[int]  # sentences of the local context
-    source: Ids
-    target: Ids  # as it is read: without the </s>, which is only predicted
+    source_pieces: list[Ids]  # sentence by sentence
+    target_pieces: list[Ids]  # as it is read: without the </s>, which is only predicted
+    source: Ids  # the same in one
+    target: Ids
     source_before: int  # tokens of the local context
     target_before: int
     labels: Ids
@@ -134,18 +142,22 @@ def literal_row(documents: Sequence[Document], number: int, place: int, context:
     document = documents[number]
     first = sum(len(before) for before in documents[:number])
     before = range(max(0, place - context), place)
-    source_context = [token for i in before for token in (start(i), *document[i][0])]
-    target_context = [token for i in before for token in (start(i), *document[i][1])]
     x, y = document[place]
+    source_pieces = [*([start(i), *document[i][0]] for i in before), [start(place), *x, layout.eos]]
+    target_pieces = [*([start(i), *document[i][1]] for i in before), [start(place), *y]]
+    if not layout.target_context:
+        target_pieces = target_pieces[-1:]
     return LiteralRow(
         number,
         place,
         first + place,
         [first + i for i in before],
-        [*source_context, start(place), *x, layout.eos],
-        [*target_context, start(place), *y],
-        len(source_context),
-        len(target_context),
+        source_pieces,
+        target_pieces,
+        [token for piece in source_pieces for token in piece],
+        [token for piece in target_pieces for token in piece],
+        sum(len(piece) for piece in source_pieces[:-1]),
+        sum(len(piece) for piece in target_pieces[:-1]),
         [*y, layout.eos],
     )
 
@@ -188,12 +200,13 @@ def build(
     seed: int = 0,
     dtype: torch.dtype = torch.float64,
     words: int = TEXT_SIZE - MASK - 1,
+    sizes: ModelSizes = SIZES,
     **options: Any,
 ) -> Transformer:
     """A random model that can show something: biases and norms matter, context matters, translations vary and end."""
     torch.manual_seed(seed)
-    system = SYSTEMS[name]
-    model = system.build(SIZES, vocabulary_for(words), system.read_options(options)).double().eval()
+    system = TESTED[name]
+    model = system.build(sizes, vocabulary_for(words), system.read_options(options)).double().eval()
     rng = np.random.default_rng(seed)
     documents = random_documents(rng, [6] * 4, words=words)
     corpus = corpus_of(documents)

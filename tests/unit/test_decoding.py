@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -25,6 +28,7 @@ from conftest import (
     PAD,
     SIZES,
     TARGET_FLAT_VARIANTS,
+    TESTED,
     TEXT_SIZE,
     VARIANTS,
     Ids,
@@ -51,6 +55,7 @@ from docflat.layers import Attention
 from docflat.rows import Rows
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS
+from docflat.systems.abd import ABD
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
 from docflat.transformer import Transformer
@@ -79,6 +84,28 @@ def prefix_of(target: Sentences, rows: Rows, layout: Layout) -> Side:
     return flatten_side(target, layout.target_rows(rows), layout, close=False, prefix_only=True)
 
 
+def reads_rows(model: Transformer) -> bool:
+    return isinstance(model, ABD) and model.target_rows is not None
+
+
+def with_rows(model: Transformer, shown: Side, groups: Sequence[int], row: int) -> AbstractContextManager[Any]:
+    """What ABD's decoder adds to a row: what its mean reads of its group's means, of the text that stands in for them.
+
+    In training that is the target itself, future and all; decoding must make do with other text, said by the tests.
+    """
+    if not reads_rows(model):
+        return nullcontext()
+    embedded = model.embedding(shown.tokens, shown.positions).split(shown.rows.lengths.tolist())
+    means = [sum(x) / len(x) for x in embedded]
+    group = torch.stack([mean for mean, other in zip(means, groups, strict=True) if other == groups[row]])
+    (read,) = slow_attention(model.target_rows, means[row][None], group, [range(len(group))])
+
+    def mix_target(x: Tensor, side: Side, memory: Any) -> Tensor:
+        return torch.stack([slow_norm(model.target_norm, h + read) for h in x])
+
+    return patch.object(model, "mix_target", mix_target)
+
+
 class Recomputed:
     """A batch in which the current sentence of any one row can be replaced, everything computed anew."""
 
@@ -92,6 +119,7 @@ class Recomputed:
         self.sentences = [y for document in self.documents for _, y in document]
         self.memory = self.model.encode(self.batch.source)
         self.prefix = prefix_of(corpus_of(self.documents).target, self.rows, self.layout)
+        self.shown = self.batch.target  # what stands in for rows of which a whole text is read
 
     def replaced(self, current: dict[int, Ids]) -> Side:
         """The target with other current sentences in these rows; as local context they stay what they were."""
@@ -104,7 +132,8 @@ class Recomputed:
     def logits(self, side: Side, row: int) -> Tensor:
         """After each token of the row's current sentence: (tokens, text_size)."""
         start, end = side.sentences.starts[row : row + 2].tolist()
-        return self.model.embedding.logits(self.model.decode(side, self.memory)[start:end])
+        with with_rows(self.model, self.shown, self.rows.group, row):
+            return self.model.embedding.logits(self.model.decode(side, self.memory)[start:end])
 
 
 @torch.no_grad()
@@ -125,6 +154,7 @@ def test_cached_decoding_is_full_recomputation(variant: str, given: bool) -> Non
     rng = np.random.default_rng(1)
     live = list(range(len(slow.rows)))
     context = GlobalContext(slow.batch.target, torch.arange(len(live))) if given else None
+    slow.shown = slow.batch.target if given else slow.prefix
     state, logits = model.start_decoding(slow.memory, slow.prefix, beam, context)
     for row in live:
         torch.testing.assert_close(logits[row], slow.logits(slow.batch.target, row)[0], **CLOSE)
@@ -282,20 +312,27 @@ def slow_translation(
     context: int,
     beam: int,
     penalty: float,
+    shown: str = "all",
 ) -> Ids:
-    """One sentence of a document, given the target text of the others: a full training batch for every hypothesis."""
+    """One sentence of a document, given the target text of the others: a full training batch for every hypothesis.
+
+    shown: to systems that read whole rows of target text; all of them, those so far, or the prefixes of all.
+    """
     seen = np.array([k for k in range(len(source)) if source[k] and k // window == place // window])
     rows = Rows(seen, np.minimum(context, seen), seen, seen, np.zeros_like(seen))
     row = seen.tolist().index(place)
     search = SlowBeam(limit_of(len(source[place])), beam, penalty)
+    shown_rows = layout.target_rows(rows.take(slice(0, row + 1)) if shown == "so far" else rows)
+    shown_side = flatten_side(Sentences(target), shown_rows, layout, close=False, prefix_only=shown == "prefixes")
 
     def next_logits(tokens: Ids) -> Tensor:
         texts = [*target[:place], tokens, *target[place + 1 :]]
         batch = make_batch(Sentences(source), Sentences(texts), rows, layout)
         return model.logits(batch)[int(batch.target.sentences.starts[row + 1]) - 1]
 
-    while not search.done:
-        search.step([next_logits(tokens) for _, tokens, _ in search.live])
+    with with_rows(model, shown_side, shown_rows.group, row):
+        while not search.done:
+            search.step([next_logits(tokens) for _, tokens, _ in search.live])
     return search.best[1]
 
 
@@ -461,19 +498,27 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
     for number, document in enumerate(documents):
 
         def translate(
-            place: int, target: Sequence[Ids], window: int = window, context: int = context, document: Any = document
+            place: int,
+            target: Sequence[Ids],
+            window: int = window,
+            context: int = context,
+            shown: str = "all",
+            document: Any = document,
         ) -> Ids:
-            return slow_translation(model, layout, document, target, place, window, context, beam, penalty)
+            return slow_translation(model, layout, document, target, place, window, context, beam, penalty, shown)
 
         empty: list[Ids] = [[] for _ in document]
         alone = slow_sentences(
             document, lambda place, _, translate=translate, empty=empty: translate(place, empty, 1, 0)
         )
         assert results["sentence"][number] == alone
-        assert results["sequential"][number] == slow_sentences(document, translate)
+        assert results["sequential"][number] == slow_sentences(document, partial(translate, shown="so far"))
         second = slow_sentences(document, lambda place, _, translate=translate, alone=alone: translate(place, alone))
         assert results["two-pass, first-pass"][number] == second
-        if variant in TARGET_FLAT_VARIANTS:
+        if reads_rows(model):
+            prefixes = partial(translate, target=alone, shown="prefixes")
+            second = slow_sentences(document, lambda place, _, prefixes=prefixes: prefixes(place))
+        elif variant in TARGET_FLAT_VARIANTS:
             second = slow_partial_document(model, layout, document, alone, window, context, beam, penalty)
         assert results["two-pass, partial"][number] == second  # the others have no global context on the target side
     if variant != "sent2sent":
@@ -573,7 +618,7 @@ def test_the_window_changes_what_sees_the_batch_alone(variant: str) -> None:
     narrow = modes(decoder_for(name, model, window=1, beam=2), documents)
     wide = modes(decoder_for(name, model, window=6, beam=2), documents)
     for mode in narrow:
-        changes = "batch" in SYSTEMS[name].source + SYSTEMS[name].target and mode != "sentence"
+        changes = "batch" in TESTED[name].source + TESTED[name].target and mode != "sentence"
         assert (narrow[mode] != wide[mode]) == changes, mode
 
 

@@ -9,9 +9,21 @@ import pytest
 import torch
 from torch import Tensor
 
-from conftest import FLAT_VARIANTS, MASK, TEXT_SIZE, VARIANTS, Document, batch_of, build_variant, random_documents
-from docflat.systems import SYSTEMS
+from conftest import (
+    FLAT_VARIANTS,
+    MASK,
+    TESTED,
+    TEXT_SIZE,
+    VARIANTS,
+    Document,
+    batch_of,
+    build_variant,
+    random_documents,
+)
 from docflat.transformer import Transformer
+
+# The mean of a target row holds its later tokens: systems/abd.py warns of it, oracle/test_abd.py shows it.
+SEES_LATER_TOKENS = {"abd, both sides"}
 
 
 def logits_of(model: Transformer, variant: str, documents: list[Document], **layout: object) -> Tensor:
@@ -25,7 +37,7 @@ def another_word(word: int) -> int:
 
 
 @pytest.mark.parametrize("one_group", [False, True], ids=["mask", "no mask"])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant not in SEES_LATER_TOKENS])
 def test_a_target_token_changes_no_logit_before_it(variant: str, one_group: bool) -> None:
     """Each word of each target sentence in turn; where the sentence is local context of later rows, it changes there.
 
@@ -50,7 +62,7 @@ def test_a_target_token_changes_no_logit_before_it(variant: str, one_group: bool
                 reached_later_rows += not torch.equal(after[last:], before[last:])
                 read += 1
     assert read == len(before)
-    assert (reached_later_rows > 0) == bool(SYSTEMS[VARIANTS[variant][0]].target), "context does reach later rows"
+    assert (reached_later_rows > 0) == bool(TESTED[VARIANTS[variant][0]].target), "context does reach later rows"
 
 
 @pytest.mark.parametrize("variant", ["doc2doc", "docflat-c", "docflat-d, all"])

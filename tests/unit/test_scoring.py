@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import VARIANTS, Ids, batch_of, build_variant, random_documents, rows_for
+from conftest import TESTED, VARIANTS, Ids, batch_of, build_variant, random_documents, rows_for
 from docflat.scoring import Candidates, Scorer
-from docflat.systems import SYSTEMS
 
 
 def scorer_for(variant: str, **settings: Any) -> Scorer:
     name, _ = VARIANTS[variant]
     config = SimpleNamespace(rows=rows_for(name, 2))
-    folder: Any = SimpleNamespace(model=build_variant(variant), config=config, system=SYSTEMS[name])
+    folder: Any = SimpleNamespace(model=build_variant(variant), config=config, system=TESTED[name])
     return Scorer(folder, **settings)
 
 
