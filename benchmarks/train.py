@@ -10,7 +10,10 @@ The ratio is in updates a second to doc2doc; a stage II update has the same budg
 from __future__ import annotations
 
 import argparse
+import statistics
+import sys
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from docflat.batches import Batches
+from docflat.batches import Batch, Batches
 from docflat.checkpoints import vocabulary_of
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
@@ -26,7 +29,8 @@ from docflat.corpus import Corpus
 from docflat.decoding import SentenceList
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS, find_system
-from docflat.transformer import Vocabulary
+from docflat.training import compiled
+from docflat.transformer import Transformer, Vocabulary
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
 
@@ -41,42 +45,69 @@ def made_up(sentences: int, vocabulary: int) -> tuple[Any, Any, Any]:
     return np.arange(0, sentences + 1, 10), sides[0], sides[1]
 
 
-def measure(name: str, data: tuple[Any, Any, Any], vocabulary: Vocabulary, options: argparse.Namespace) -> list[Any]:
-    system = find_system(name)
-    sizes = ModelSizes() if options.base else SMALL
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.manual_seed(1)
-    model = system.build(sizes, vocabulary, system.read_options({}), dropout=0.1).to(device).train()
-    rows = system.rows_of(RowSettings())
-    batches = Batches(*data, rows, system.layout(rows, vocabulary), options.batch_tokens, shuffle_rows=system.sentence_level)
-    plan = batches.plan(np.random.default_rng(1))
-    wanted = options.warmup + options.steps
-    if len(plan) < wanted:
-        raise SystemExit(f"the data has {len(plan)} batches, but --warmup and --steps want {wanted}")
-    laid_out = [plan[number].to(device) for number in range(wanted)]
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
-    runner: Any = torch.compile(model, dynamic=True) if options.compile else model
-    half = {"fp32": None, "bf16": torch.bfloat16}[options.precision]
-    cast = nullcontext() if half is None else torch.autocast(device.type, half)
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    start = 0.0
-    for number, batch in enumerate(laid_out):
-        if number == options.warmup:
-            synchronize(device)
-            start = time.perf_counter()
-        with cast:
-            loss, _ = runner(batch, 0.1)
-        (loss / len(batch.labels)).backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    synchronize(device)
-    seconds = time.perf_counter() - start
-    timed = laid_out[options.warmup :]
-    tokens = sum(len(batch.target.tokens) for batch in timed)
-    labels = sum(len(batch.labels) for batch in timed)
-    memory = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else None
-    return [name, tokens / seconds, labels / seconds, len(timed) / seconds, memory]
+class Run:
+    """One system's training, ready to be timed."""
+
+    def __init__(
+        self, name: str, data: tuple[Any, Any, Any], vocabulary: Vocabulary, options: argparse.Namespace
+    ) -> None:
+        system = find_system(name)
+        sizes = ModelSizes() if options.base else SMALL
+        self.name, self.device = name, torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.manual_seed(1)
+        self.model = system.build(sizes, vocabulary, system.read_options({}), dropout=0.1).to(self.device).train()
+        if not system.sentence_rate:  # what stage II leaves as it was
+            for part in set(Transformer(sizes, vocabulary).state_dict()):
+                self.model.get_parameter(part).requires_grad_(False)
+        rows = system.rows_of(RowSettings())
+        layout = system.layout(rows, vocabulary)
+        batches = Batches(*data, rows, layout, options.batch_tokens, shuffle_rows=system.sentence_level)
+        plan = batches.plan(np.random.default_rng(1))
+        wanted = options.warmup + options.steps
+        if len(plan) < wanted:
+            raise SystemExit(f"the data has {len(plan)} batches, but --warmup and --steps want {wanted}")
+        self.batches = [plan[number].to(self.device) for number in range(wanted)]
+        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.Adam(trained, lr=1e-4, fused=True)
+        self.runner: Any = compiled(self.model) if options.compile else self.model
+        half = {"fp32": None, "bf16": torch.bfloat16}[options.precision]
+        self.cast = nullcontext() if half is None else torch.autocast(self.device.type, half)
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        self.step(self.batches[: options.warmup])
+        self.memory = torch.cuda.max_memory_allocated() / 2**30 if self.device.type == "cuda" else None
+        self.timed = self.batches[options.warmup :]
+        self.seconds: list[float] = []
+
+    def step(self, batches: Sequence[Batch]) -> None:
+        for batch in batches:
+            with self.cast:
+                loss, _ = self.runner(batch, 0.1)
+            (loss / len(batch.labels)).backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+        synchronize(self.device)
+
+    def time(self) -> None:
+        start = time.perf_counter()
+        self.step(self.timed)
+        self.seconds.append(time.perf_counter() - start)
+
+    def result(self) -> list[Any]:
+        seconds = statistics.median(self.seconds)
+        tokens = sum(len(batch.target.tokens) for batch in self.timed)
+        labels = sum(len(batch.labels) for batch in self.timed)
+        return [self.name, tokens / seconds, labels / seconds, len(self.timed) / seconds, self.memory]
+
+    def profile(self) -> str:
+        """Where the time of a few updates goes, by kernel."""
+        kinds = [torch.profiler.ProfilerActivity.CPU]
+        if self.device.type == "cuda":
+            kinds.append(torch.profiler.ProfilerActivity.CUDA)
+        with torch.profiler.profile(activities=kinds) as profiler:
+            self.step(self.timed[:3])
+        by = "self_cuda_time_total" if self.device.type == "cuda" else "self_cpu_time_total"
+        return f"{self.name}\n" + profiler.key_averages().table(sort_by=by, row_limit=40, max_name_column_width=90)
 
 
 def synchronize(device: torch.device) -> None:
@@ -93,7 +124,9 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true", help="torch.compile")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--warmup", type=int, default=5, help="updates before the clock starts")
-    parser.add_argument("--steps", type=int, default=20, help="updates to time")
+    parser.add_argument("--steps", type=int, default=20, help="updates to time, in each round")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the median counts")
+    parser.add_argument("--profile", type=Path, help="write here where the time goes")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
@@ -105,7 +138,19 @@ def main() -> None:
         text_size = 32_000 if options.base else 1000
         vocabulary = Vocabulary(text_size + 256, text_size, 1, 2, 3)
         data = made_up(20_000, text_size)
-    rows = [measure(name, data, vocabulary, options) for name in options.systems.split(",")]
+    torch._dynamo.config.recompile_limit = 200  # all systems share the code that is compiled
+    torch._dynamo.config.accumulated_recompile_limit = 1000
+    runs = []
+    for name in options.systems.split(","):
+        start = time.perf_counter()
+        runs.append(Run(name, data, vocabulary, options))
+        print(f"{name}: ready after {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    for _ in range(options.rounds):  # in turns, so that a busy moment of the machine meets all of them
+        for run in runs:
+            run.time()
+    if options.profile:
+        options.profile.write_text("\n\n".join(run.profile() for run in runs), encoding="utf-8")
+    rows = [run.result() for run in runs]
     base = next((row[3] for row in rows if row[0] == "doc2doc"), None)
     print_table(
         ["system", "target tokens/s", "predicted tokens/s", "updates/s", "peak GiB", "updates vs doc2doc"],

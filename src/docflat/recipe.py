@@ -12,7 +12,7 @@ import yaml
 
 from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
-from docflat.settings import from_mapping, read_yaml
+from docflat.settings import File, from_mapping, read_yaml
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Recipe:
     """Everything that decides the outcome of a training."""
 
     data: Path  # a folder of `docflat prepare`
-    out: Path  # where checkpoints, logs and the model go
+    out: Path  # where checkpoints, logs and the model go; in a file it may be left out: runs/DATA/SYSTEM
     stages: tuple[Stage, ...]
     model: ModelSizes = field(default_factory=ModelSizes)
     seed: int = 1
@@ -98,11 +98,21 @@ class Recipe:
 
 
 PATHS = ("data", "out", "stages.0.start")
+Layer = tuple[dict[str, Any], dict[str, tuple[File, int]]]  # settings, and where each of them stands
 
 
-def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe; each override is `key=value`, with a path such as stages.1.max_steps for the key."""
-    mapping, lines = read_yaml(path)
+def load_recipe(paths: Path | Sequence[Path], overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe of one file or of several, each over the ones before it.
+
+    A file may say `extends: other.yaml`, and then lies over that one. Settings within are merged key by key, stages
+    stage by stage; `every_stage` holds what is the same for all of them. Each override is `key=value`, with a path
+    such as stages.1.max_steps for the key.
+    """
+    paths = [paths] if isinstance(paths, Path) else paths
+    file = paths[-1]
+    mapping, lines = read_layer(paths[0])
+    for path in paths[1:]:
+        mapping, lines = merge((mapping, lines), read_layer(path))
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key:
@@ -113,18 +123,75 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         except (yaml.YAMLError, ValueError):  # a date such as 2023-02-31 is the latter
             raise InputError(f"{override!r}: the value is not YAML") from None
         _set(mapping, key.split("."), value, override)
-        # What an override says stands in no line of the file.
+        # What an override says stands in no line of a file.
         path_of_key = re.sub(r"\.(\d+)", r"[\1]", key)
         lines = {name: line for name, line in lines.items() if name != path_of_key}
-    recipe = from_mapping(Recipe, mapping, file=path, lines=lines)
+    mapping, lines = spread((mapping, lines))
+    if "out" not in mapping and isinstance(mapping.get("data"), str):
+        mapping["out"] = _usual_out(mapping)
+    recipe = from_mapping(Recipe, mapping, file=file, lines=lines)
     from docflat.systems import find_system  # late: systems import torch
 
     for number, stage in enumerate(recipe.stages):
         where = f"stages[{number}]"
-        system = find_system(stage.system, f"{path}: {where}.system")
-        system.read_options(stage.options, file=str(path), where=f"{where}.options")
-        system.rows_of(stage.rows, f"{where}.rows", str(path))
+        system = find_system(stage.system, f"{file}: {where}.system")
+        system.read_options(stage.options, file=str(file), where=f"{where}.options")
+        system.rows_of(stage.rows, f"{where}.rows", str(file))
     return recipe
+
+
+def read_layer(path: Path, above: Sequence[Path] = ()) -> Layer:
+    """A file over those it extends."""
+    if path in above:
+        raise InputError("extends itself, by way of others" if len(above) > 1 else "extends itself", path)
+    mapping, lines = read_yaml(path)
+    below = mapping.pop("extends", None)
+    if below is None:
+        return mapping, lines
+    if not isinstance(below, str):
+        raise InputError(f"extends: expected a file, found {below!r}", *lines["extends"])
+    return merge(read_layer(path.parent / below, (*above, path)), (mapping, lines))
+
+
+def merge(below: Layer, above: Layer) -> Layer:
+    return _merge(below[0], above[0]), {**below[1], **above[1]}
+
+
+def _merge(below: Any, above: Any) -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: _merge(below[key], value) if key in below else value for key, value in above.items()}}
+    if isinstance(below, list) and isinstance(above, list) and all(isinstance(one, dict) for one in (*below, *above)):
+        both = [_merge(one, other) for one, other in zip(below, above, strict=False)]
+        return [*both, *below[len(both) :], *above[len(both) :]]
+    return above
+
+
+def spread(layer: Layer) -> Layer:
+    """Put `every_stage` under each stage."""
+    mapping, lines = layer
+    shared, stages = mapping.pop("every_stage", None), mapping.get("stages")
+    if shared is None:
+        return layer
+    if not isinstance(shared, dict):
+        raise InputError(f"every_stage: expected keys and values, found {shared!r}", *lines.get("every_stage", ()))
+    if isinstance(stages, list) and all(isinstance(stage, dict) for stage in stages):
+        mapping["stages"] = [_merge(shared, stage) for stage in stages]
+        for number in range(len(stages)):
+            spread_lines = {
+                name.replace("every_stage", f"stages[{number}]", 1): line
+                for name, line in lines.items()
+                if name.startswith("every_stage.")
+            }
+            lines = {**spread_lines, **lines}
+    return mapping, lines
+
+
+def _usual_out(mapping: dict[str, Any]) -> str:
+    """runs/DATA/SYSTEM, by the names of the data folder and of the last stage's system."""
+    stages = mapping.get("stages")
+    last = stages[-1] if isinstance(stages, list) and stages else None
+    system = last.get("system") if isinstance(last, dict) else None
+    return str(Path("runs") / Path(mapping["data"]).name / str(system))
 
 
 def _set(mapping: dict[str, Any], keys: list[str], value: Any, override: str) -> None:

@@ -18,7 +18,7 @@ from docflat.errors import InputError
 
 T = TypeVar("T")
 File = str | os.PathLike[str]
-Lines = Mapping[str, int]  # the line of a key by its path: {"stages[0].seed": 12}
+Lines = Mapping[str, tuple[File, int]]  # file and line of a key by its path: {"stages[0].seed": ("a.yaml", 12)}
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -34,8 +34,8 @@ def to_mapping(instance: Any) -> dict[str, Any]:
     return dict(json.loads(json.dumps(asdict(instance), default=os.fspath)))
 
 
-def read_yaml(path: File) -> tuple[dict[str, Any], dict[str, int]]:
-    """The mapping in a YAML file, and the line of each of its keys."""
+def read_yaml(path: File) -> tuple[dict[str, Any], dict[str, tuple[File, int]]]:
+    """The mapping in a YAML file, and where each of its keys stands."""
     try:
         data = Path(path).read_bytes()
         loader = yaml.SafeLoader(data.decode("utf-8-sig"))
@@ -52,7 +52,7 @@ def read_yaml(path: File) -> tuple[dict[str, Any], dict[str, int]]:
         raise InputError(f"not YAML: {what}", path, mark.line + 1 if mark else None) from None
     if not isinstance(mapping, dict):
         raise InputError("nothing in this file" if mapping is None else "expected keys and values", path)
-    return mapping, lines
+    return mapping, {name: (path, line) for name, line in lines.items()}
 
 
 def nearest(word: object, words: Iterable[object], otherwise: str = "") -> str:
@@ -67,8 +67,8 @@ class _Reader:
     lines: Lines
 
     def error(self, where: str, message: str, parent: str = "") -> InputError:
-        line = self.lines.get(where, self.lines.get(parent))
-        return InputError(f"{where}: {message}" if where else message, self.file, line)
+        file, line = self.lines.get(where, self.lines.get(parent, (self.file, None)))
+        return InputError(f"{where}: {message}" if where else message, file, line)
 
     def check(self, fits: bool, what: str, value: object, where: str, hint: str = "") -> None:
         if not fits:

@@ -179,6 +179,13 @@ def differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]
         yield key, a, b
 
 
+def compiled(model: Transformer) -> Any:
+    """The model, compiled once for batches of all lengths."""
+    # Two lengths that are equal by chance must not be taken for one and the same: that would compile anew later.
+    torch.fx.experimental._config.use_duck_shape = False
+    return torch.compile(model, dynamic=True)
+
+
 class Learner:
     """A model and how it is updated."""
 
@@ -206,7 +213,7 @@ class Learner:
             betas=stage.betas,
             fused=True,
         )
-        self.runner: Any = torch.compile(self.model, dynamic=True) if recipe.compile else self.model
+        self.runner: Any = compiled(self.model) if recipe.compile else self.model
         if processes.world > 1:
             self.runner = DistributedDataParallel(self.runner)
         half = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[recipe.precision]

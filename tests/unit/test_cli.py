@@ -109,8 +109,8 @@ def test_wrong_arguments(capsys: Capture, arguments: list[str], expected: str):
 
 
 def test_an_error_of_several_lines_is_printed_as_one(capsys: Capture, library):
-    def load_recipe(path: Path, overrides: list[str]) -> None:
-        raise InputError("first\nsecond", path)
+    def load_recipe(paths: list[Path], overrides: list[str]) -> None:
+        raise InputError("first\nsecond", paths[0])
 
     library("recipe", load_recipe=load_recipe)
     library("training", train=None)
@@ -159,8 +159,8 @@ def test_systems_as_text_and_json(capsys: Capture):
 def test_train_hands_on_overrides_on_both_sides_of_an_option(capsys: Capture, library):
     given = []
 
-    def load_recipe(path: Path, overrides: list[str]) -> str:
-        given.append((path, overrides))
+    def load_recipe(paths: list[Path], overrides: list[str]) -> str:
+        given.append((paths, overrides))
         return "the recipe"
 
     def train(recipe: str) -> list[dict[str, object]]:
@@ -168,8 +168,8 @@ def test_train_hands_on_overrides_on_both_sides_of_an_option(capsys: Capture, li
 
     library("recipe", load_recipe=load_recipe)
     library("training", train=train)
-    assert docflat("train", "r.yaml", "a=1", "--json", "stages.1.b=2") == 0
-    assert given == [(Path("r.yaml"), ["a=1", "stages.1.b=2"])]
+    assert docflat("train", "r.yaml", "a=1", "--json", "over.yaml", "stages.1.b=2") == 0
+    assert given == [([Path("r.yaml"), Path("over.yaml")], ["a=1", "stages.1.b=2"])]
     assert json.loads(capsys.readouterr().out) == [{"stage": 1, "loss": 2.5, "recipe": "the recipe"}]
 
 

@@ -15,9 +15,10 @@ from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
 from docflat.recipe import Recipe, Stage, load_recipe
 from docflat.settings import from_mapping, to_mapping
-from docflat.systems import find_system
+from docflat.systems import SYSTEMS, find_system
 
-RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
+FOLDER = Path(__file__).parents[2] / "recipes"
+DATASETS = ("ted", "news", "europarl")
 SMALL = {"data": "prepared", "out": "runs/x", "stages": [{"system": "sent2sent"}, {"system": "docflat-c"}]}
 
 
@@ -51,16 +52,82 @@ def with_value(key: str, value: Any) -> dict[str, Any]:
     return mapping
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
-def test_recipes_of_the_repository_load(path: Path):
-    recipe = load_recipe(path)
-    assert recipe.stages
-    assert not recipe.data.is_absolute()
-    assert not recipe.out.is_absolute()
+def test_the_quick_start_loads():
+    recipe = load_recipe(FOLDER / "quickstart.yaml")
+    assert [stage.system for stage in recipe.stages] == ["sent2sent", "docflat-c"]
 
 
-def test_there_are_recipes():
-    assert RECIPES
+@pytest.mark.parametrize("data", DATASETS)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
+    recipe = load_recipe([FOLDER / f"{data}.yaml", FOLDER / "systems" / f"{system}.yaml"])
+    assert recipe.stages[-1].system == system
+    assert (recipe.data, recipe.out) == (Path("prepared") / data, Path("runs") / data / system)
+    # Everyone starts from the one sentence model, but for that model itself.
+    start = None if system == "sent2sent" else Path("runs") / data / "sent2sent" / "model"
+    assert recipe.stages[0].start == start
+
+
+def test_there_is_no_other_recipe():
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == {"base", "quickstart", *DATASETS}
+    assert {path.stem for path in (FOLDER / "systems").glob("*.yaml")} == set(SYSTEMS)
+
+
+def layers(folder: Path, **files: str) -> list[Path]:
+    paths = []
+    for name, text in files.items():
+        paths.append(folder / f"{name}.yaml")
+        paths[-1].write_text(text, encoding="utf-8")
+    return paths
+
+
+def test_layers_lie_over_each_other_key_by_key_and_stage_by_stage(tmp_path: Path):
+    paths = layers(
+        tmp_path,
+        base="data: d\nmodel: {dim: 64, heads: 4}\nstages: [{system: sent2sent, dropout: 0.2}, {system: doc2doc}]",
+        middle="extends: base.yaml\nmodel: {dim: 32}\nstages: [{dropout: 0.3}, {rows: {context: 1}}]",
+        top="seed: 7\nstages: [{}, {system: gtrans}, {system: han}]",
+    )
+    recipe = load_recipe(paths[1:], ["stages.1.rows.max_tokens=64"])
+    assert recipe == Recipe(
+        Path("d"),
+        Path("runs/d/han"),
+        (
+            Stage("sent2sent", dropout=0.3),
+            Stage("gtrans", rows=RowSettings(context=1, max_tokens=64)),
+            Stage("han"),
+        ),
+        ModelSizes(32, 4),
+        seed=7,
+    )
+
+
+def test_what_is_said_of_every_stage_is_the_same_for_all_but_what_one_says_itself(tmp_path: Path):
+    paths = layers(
+        tmp_path,
+        one="data: d\nout: o\nevery_stage: {dropout: 0.3, rows: {max_tokens: 99}}\n"
+        "stages: [{system: sent2sent, dropout: 0.1}, {system: doc2doc, rows: {context: 1}}]",
+    )
+    first, second = load_recipe(paths).stages
+    assert first == Stage("sent2sent", dropout=0.1, rows=RowSettings(max_tokens=99))
+    assert second == Stage("doc2doc", dropout=0.3, rows=RowSettings(context=1, max_tokens=99))
+
+
+@pytest.mark.parametrize(
+    ("base", "top", "message"),
+    [
+        ("data: d\nseed: x", "stages: []", "base.yaml:2: seed: expected a whole number, found 'x'"),
+        ("data: d\nevery_stage:\n  droput: 1", "stages: [{system: han}]", "base.yaml:3: stages[0].droput: unknown key"),
+        ("data: d\nevery_stage: 3", "stages: [{system: han}]", "base.yaml:2: every_stage: expected keys and values"),
+        ("extends: base.yaml", "stages: []", "base.yaml: extends itself"),
+        ("extends: [a]", "stages: []", "base.yaml:1: extends: expected a file"),
+        ("extends: none.yaml", "stages: []", "none.yaml: cannot be read"),
+    ],
+)
+def test_a_mistake_is_named_where_it_stands(tmp_path: Path, base: str, top: str, message: str):
+    with pytest.raises(InputError) as caught:
+        load_recipe(layers(tmp_path, base=base, top=top))
+    assert str(caught.value).startswith(f"{tmp_path}/{message}")
 
 
 def test_what_is_not_said_has_its_default(tmp_path: Path):
@@ -212,7 +279,7 @@ def test_a_wrong_element_is_named(tmp_path: Path):
     )
 
 
-@pytest.mark.parametrize("key", ["data", "out", "stages"])
+@pytest.mark.parametrize("key", ["data", "stages"])
 def test_a_missing_key_is_named(tmp_path: Path, key: str):
     mapping = {name: value for name, value in SMALL.items() if name != key}
     assert refused(tmp_path, mapping) == f"{key}: missing, and it has no default"

@@ -11,9 +11,10 @@ from docflat.console import print_rows
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("recipe", type=Path, metavar="RECIPE", help="a YAML file; see recipes/")
-    overrides = "a setting instead of the recipe's, such as stages.1.max_steps=200"
-    parser.add_argument("overrides", nargs="*", default=[], metavar="key=value", help=overrides)
+    recipe = "a YAML file, see recipes/; of several, each lies over those before it"
+    parser.add_argument("recipe", nargs=1, metavar="RECIPE", help=recipe)
+    more = "a further recipe, or a setting instead of the recipe's, such as stages.1.max_steps=200"
+    parser.add_argument("more", nargs="*", default=[], metavar="RECIPE|key=value", help=more)
     add_json(parser)
 
 
@@ -21,6 +22,8 @@ def run(arguments: Namespace) -> None:
     from docflat.recipe import load_recipe
     from docflat.training import train
 
-    results = train(load_recipe(arguments.recipe, arguments.overrides))
+    files = [*arguments.recipe, *(one for one in arguments.more if "=" not in one)]
+    overrides = [one for one in arguments.more if "=" in one]
+    results = train(load_recipe([Path(file) for file in files], overrides))
     if os.environ.get("RANK", "0") == "0":  # torchrun starts several of us
         print_rows(results, arguments.json)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
+
 from docflat.batches import Layout
 from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
@@ -212,3 +214,11 @@ def find_system(name: str, file: str | None = None) -> System:
     if name not in SYSTEMS:
         raise InputError(f"unknown system {name!r}; there are {', '.join(SYSTEMS)}", file)
     return SYSTEMS[name]
+
+
+def base_parameters(system: System) -> int:
+    """How many parameters it has as Transformer-base with 32,000 subwords and the usual index tokens."""
+    vocabulary = Vocabulary(32_000 + 256, 32_000, bos=1, eos=2, mask=3)
+    with torch.device("meta"):  # shapes only
+        model = system.build(ModelSizes(), vocabulary, system.read_options({}))
+    return sum(parameter.numel() for parameter in model.parameters())
