@@ -323,6 +323,8 @@ class Batches:
         shuffle_rows: bool = False,
     ) -> None:
         """shuffle_rows: rows stand alone (a sentence system), so they are mixed freely."""
+        if layout.slot:  # a row as long as the budget would leave no room for its slot
+            settings = replace(settings, max_tokens=min(settings.max_tokens, budget - 1))
         self.documents, self.source, self.target = documents, source, target
         self.settings, self.layout, self.budget = settings, layout, budget
         self.shuffle_rows = shuffle_rows or settings.global_context == "irrelevant"

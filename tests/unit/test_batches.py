@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths, rows_array
-from docflat.batches import Batch, Batches, Layout, Plan, Side, ahead, cut, flatten_side, make_batch
+from docflat.batches import Batch, Batches, Layout, Part, Plan, Segments, Side, ahead, cut, flatten_side, make_batch
 from docflat.config import RowSettings
-from docflat.rows import Rows
+from docflat.rows import MIXED, Rows
 
 INDEXED = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
 PLAIN = Layout(eos=2, bos=1, first_index=100, index_tokens=6)
+SOURCE_ONLY = replace(INDEXED, target_context=False)
+SLOT = replace(INDEXED, slot=True)
+PARTS = replace(INDEXED, parts=("context", "previous", "recurrence"))
+LAYOUTS = {"index": INDEXED, "bos": PLAIN, "source only": SOURCE_ONLY, "slot": SLOT, "parts": PARTS}
 
 
 def bounds_of(lengths: Sequence[int]) -> list[int]:
@@ -25,40 +32,90 @@ def bounds_of(lengths: Sequence[int]) -> list[int]:
     return bounds
 
 
-def check_side(side: Side, rows: Sequence[LiteralRow], which: str, groups: Sequence[object]) -> None:
-    """groups: one value a row; neighbouring rows with the same value see each other."""
-    texts = [getattr(row, which) for row in rows]
-    before = [getattr(row, which + "_before") for row in rows]
-    tokens, positions, current = [], [], []
-    for text, context in zip(texts, before, strict=True):
-        for position, token in enumerate(text):
-            if position >= context:
-                current.append(len(tokens))
-            tokens.append(token)
-            positions.append(position)
-    sentences = [len(text) - context for text, context in zip(texts, before, strict=True)]
-    grouped = [sentences[0]]
-    for length, (left, right) in zip(sentences[1:], pairwise(groups), strict=True):
+def check_segments(segments: Segments, lengths: Sequence[int]) -> None:
+    assert segments.starts.tolist() == bounds_of(lengths)
+    assert segments.longest == max(lengths)
+    assert len(segments) == len(lengths)
+
+
+def by_group(values: Sequence[int], groups: Sequence[object]) -> list[int]:
+    """Totals of neighbours of the same group."""
+    totals = [values[0]]
+    for value, (left, right) in zip(values[1:], pairwise(groups), strict=True):
         if left == right:
-            grouped[-1] += length
+            totals[-1] += value
         else:
-            grouped.append(length)
-    assert side.tokens.tolist() == tokens
-    assert side.positions.tolist() == positions
-    assert side.current.tolist() == current
-    for segments, lengths in (
-        (side.rows, [len(text) for text in texts]),
-        (side.sentences, sentences),
-        (side.groups, grouped),
-    ):
-        assert segments.starts.tolist() == bounds_of(lengths)
-        assert segments.longest == max(lengths)
-        assert len(segments) == len(lengths)
+            totals.append(value)
+    return totals
 
 
-def check_batch(batch: Batch, rows: Sequence[LiteralRow], groups: Sequence[object]) -> None:
-    check_side(batch.source, rows, "source", groups)
-    check_side(batch.target, rows, "target", groups)
+def check_part(part: Part, segments: Sequence[Sequence[int]]) -> None:
+    """segments: which tokens are in each."""
+    assert part.index.tolist() == [token for tokens in segments for token in tokens]
+    check_segments(part.segments, [len(tokens) for tokens in segments])
+
+
+def check_parts(side: Side, spans: Sequence[Sequence[range]]) -> None:
+    """spans: of each row, where its sentences are."""
+    check_part(side.parts["context"], [range(row[0].start, row[-1].start) for row in spans])
+    most = max(1, *(len(row) - 1 for row in spans))
+    previous = []
+    for distance in range(1, most + 1):
+        for row in spans:
+            previous.append(row[-1 - distance] if distance < len(row) else [])
+    check_part(side.parts["previous"], previous)
+    recurrence = []
+    for row in spans:
+        for number, own in enumerate(row):
+            recurrence.append([*(row[number - 1] if number else []), *own])
+    check_part(side.parts["recurrence"], recurrence)
+
+
+def check_side(
+    side: Side, rows: Sequence[LiteralRow], which: str, groups: Sequence[object], layout: Layout = INDEXED
+) -> None:
+    """groups: one value a row; neighbouring rows with the same value see each other."""
+    expected = []  # token, position in the row, place in the sentence, whether it is of the current sentence
+    spans: list[list[range]] = []
+    for row in rows:
+        spans.append([])
+        pieces = getattr(row, which + "_pieces")
+        position = 0
+        for number, piece in enumerate(pieces):
+            begin = len(expected)
+            if layout.slot and which == "target" and number == 0:
+                expected.append(None)
+            for place, token in enumerate(piece):
+                expected.append((token, position, place, number == len(pieces) - 1))
+                position += 1
+            if layout.slot and which == "source" and number == len(pieces) - 1:
+                expected.append(None)
+            spans[-1].append(range(begin, len(expected)))
+    assert len(side.tokens) == len(side.positions) == len(side.places) == len(expected)
+    found = zip(side.tokens.tolist(), side.positions.tolist(), side.places.tolist(), strict=True)
+    for wanted, values in zip(expected, found, strict=True):
+        if wanted is not None:  # whatever stands in a slot, a vector takes its place
+            assert values == wanted[:3]
+    assert side.current.tolist() == [n for n, wanted in enumerate(expected) if wanted is not None and wanted[3]]
+
+    lengths = [sum(len(piece) for piece in row) for row in spans]
+    sentences = [len(getattr(row, which + "_pieces")[-1]) for row in rows]
+    check_segments(side.rows, lengths)
+    check_segments(side.pieces, [len(piece) for row in spans for piece in row])
+    check_segments(side.row_pieces, [len(row) for row in spans])
+    check_segments(side.sentences, sentences)
+    check_segments(side.groups, by_group(sentences, groups))
+    check_segments(side.group_rows, by_group([1] * len(rows), groups))
+    check_segments(side.group_tokens, by_group(lengths, groups))
+    assert len(side.mixed) == len(side.groups)
+    assert set(side.parts) == set(layout.parts)
+    if layout.parts:
+        check_parts(side, spans)
+
+
+def check_batch(batch: Batch, rows: Sequence[LiteralRow], groups: Sequence[object], layout: Layout = INDEXED) -> None:
+    check_side(batch.source, rows, "source", groups, layout)
+    check_side(batch.target, rows, "target", groups, layout)
     assert batch.labels.tolist() == [label for row in rows for label in row.labels]
 
 
@@ -69,33 +126,42 @@ def sentences_of(batch: Batch) -> list[int]:
     return [labels[n] // 10_000 - 1 for n in firsts]
 
 
-def greedy_cut(rows: Sequence[LiteralRow], budget: int) -> list[list[LiteralRow]]:
+def greedy_cut(rows: Sequence[LiteralRow], budget: int, slot: bool = False) -> list[list[LiteralRow]]:
     batches: list[list[LiteralRow]] = []
     source = target = budget + 1
     for row in rows:
-        source, target = source + len(row.source), target + len(row.target)
+        x, y = len(row.source) + slot, len(row.target) + slot
+        source, target = source + x, target + y
         if source > budget or target > budget:
             batches.append([])
-            source, target = len(row.source), len(row.target)
+            source, target = x, y
         batches[-1].append(row)
     return batches
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("layout", [INDEXED, PLAIN], ids=["index", "bos"])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize(("context", "window"), [(0, 0), (1, 3), (3, 0), (3, 1), (3, 4)])
 @pytest.mark.parametrize(("max_tokens", "budget"), [(12, 40), (30, 30), (512, 600)])
 def test_a_corpus_in_its_own_order(
     seed: int, layout: Layout, context: int, window: int, max_tokens: int, budget: int
 ) -> None:
     documents = numbered_documents(ragged_lengths(np.random.default_rng(seed), documents=9))
-    settings = RowSettings(context=context, max_tokens=max_tokens, window=window)
-    expected = greedy_cut(literal_rows(documents, settings, layout), budget)
+    target_context = layout.target_context
+    settings = RowSettings(context=context, max_tokens=max_tokens, window=window, target_context=target_context)
+    # The slot counts for the budget; a row that fills it without must lose context, or go.
+    fitting = replace(settings, max_tokens=min(max_tokens, budget - layout.slot))
+    expected = greedy_cut(literal_rows(documents, fitting, layout), budget, layout.slot)
     plan = Batches(*corpus_of(documents), settings, layout, budget).plan()
     assert len(plan) == len(expected)
     for number, rows in enumerate(expected):
         groups = [(row.document, row.place // window if window else 0) for row in rows]
-        check_batch(plan[number], rows, groups)
+        batch = plan[number]
+        check_batch(batch, rows, groups, layout)
+        check_batch(batch.each(Tensor.clone), rows, groups, layout)  # moved elsewhere, it is the same
+        assert not batch.source.mixed.any()
+        assert len(batch.source.tokens) <= budget
+        assert len(batch.target.tokens) <= budget
         assert plan.labels[number] == sum(len(row.labels) for row in rows)
 
 
@@ -122,7 +188,9 @@ def test_without_the_document_mask_a_window_still_holds_or_is_refused() -> None:
     assert batch.target.groups.lengths.max() <= 3 * 3  # three rows of a start symbol and two words
 
 
-def check_epoch(plan: Plan, rows: Sequence[LiteralRow], budget: int, mask: bool = True) -> None:
+def check_epoch(
+    plan: Plan, rows: Sequence[LiteralRow], budget: int, mask: bool = True, layout: Layout = INDEXED
+) -> None:
     """An epoch of training on rows without chance in them: all rows once, in document order, budget filled."""
     by_sentence = {row.sentence: row for row in rows}
     following = {a.sentence: b.sentence for a, b in pairwise(rows) if a.document == b.document}
@@ -132,7 +200,7 @@ def check_epoch(plan: Plan, rows: Sequence[LiteralRow], budget: int, mask: bool 
     for number in range(len(plan)):
         batch = plan[number]
         found = [by_sentence[sentence] for sentence in sentences_of(batch)]
-        check_batch(batch, found, [row.document if mask else 0 for row in found])
+        check_batch(batch, found, [row.document if mask else 0 for row in found], layout)
         assert len(batch.source.tokens) <= budget
         assert len(batch.target.tokens) <= budget
         assert plan.labels[number] == len(batch.labels)
@@ -145,21 +213,34 @@ def check_epoch(plan: Plan, rows: Sequence[LiteralRow], budget: int, mask: bool 
     # Filled: no batch had room for the row after it. The first is short on purpose, to move the boundaries.
     for which in range(1, len(stream) - 1):
         more = [*stream[which], stream[which + 1][0]]
-        assert max(sum(len(row.source) for row in more), sum(len(row.target) for row in more)) > budget
+        tokens = max(sum(len(row.source) for row in more), sum(len(row.target) for row in more))
+        assert tokens + layout.slot * len(more) > budget
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("mask", [True, False])
+@pytest.mark.parametrize(
+    ("mask", "layout"),
+    [(True, INDEXED), (False, INDEXED), (True, SLOT), (True, SOURCE_ONLY)],
+    ids=["mask", "no mask", "slot", "source only"],
+)
 @pytest.mark.parametrize(("context", "max_tokens", "budget"), [(0, 512, 512), (3, 20, 60), (3, 60, 200)])
-def test_an_epoch_of_training(seed: int, mask: bool, context: int, max_tokens: int, budget: int) -> None:
+def test_an_epoch_of_training(
+    seed: int, mask: bool, layout: Layout, context: int, max_tokens: int, budget: int
+) -> None:
     rng = np.random.default_rng(seed)
     lengths = ragged_lengths(rng, documents=40)
     lengths += [[(5000, 3)], [(4, 4), (2, 5000), (3, 3)], [(0, 0)], [(1, 1)] * 50]
     documents = numbered_documents(lengths)
-    settings = RowSettings(context=context, max_tokens=max_tokens, index_shift=0, document_mask=mask)
-    batches = Batches(*corpus_of(documents), settings, INDEXED, budget)
+    settings = RowSettings(
+        context=context,
+        max_tokens=max_tokens,
+        index_shift=0,
+        document_mask=mask,
+        target_context=layout.target_context,
+    )
+    batches = Batches(*corpus_of(documents), settings, layout, budget)
     plan = batches.plan(np.random.default_rng([seed, 0]))
-    check_epoch(plan, literal_rows(documents, settings, INDEXED), budget, mask)
+    check_epoch(plan, literal_rows(documents, settings, layout), budget, mask, layout)
 
 
 def contents(plan: Plan) -> list[list[int]]:
@@ -266,17 +347,132 @@ def test_index_tokens_stop_at_the_last_one_and_shift_on_both_sides() -> None:
     assert found == set(range(100, 106))
 
 
-def test_decoding_starts_from_rows_without_the_words_of_the_current_sentence() -> None:
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_decoding_starts_from_rows_without_the_words_of_the_current_sentence(layout: Layout) -> None:
     documents = numbered_documents(ragged_lengths(np.random.default_rng(6), documents=5))
-    rows = literal_rows(documents, RowSettings(), INDEXED)
+    rows = literal_rows(documents, RowSettings(), layout)
     target = corpus_of(documents).target
-    side = flatten_side(target, rows_array(rows), INDEXED, close=False, prefix_only=True)
-    prefixes = [row.target[: row.target_before + 1] for row in rows]
-    assert side.tokens.tolist() == [token for prefix in prefixes for token in prefix]
-    assert side.positions.tolist() == [n for prefix in prefixes for n in range(len(prefix))]
-    assert side.rows.starts.tolist() == bounds_of([len(prefix) for prefix in prefixes])
-    assert side.current.tolist() == [end - 1 for end in bounds_of([len(prefix) for prefix in prefixes])[1:]]
-    assert side.sentences.starts.tolist() == list(range(len(rows) + 1))
+    arrays = layout.target_rows(rows_array(rows))
+    side = flatten_side(target, arrays, layout, close=False, prefix_only=True)
+    prefixes = [replace(row, target_pieces=[*row.target_pieces[:-1], row.target_pieces[-1][:1]]) for row in rows]
+    check_side(side, prefixes, "target", [row.document for row in rows], layout)
+    assert side.current.tolist() == [end - 1 for end in side.rows.starts[1:].tolist()]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_side_with_its_current_sentences_only(layout: Layout) -> None:
+    """Each is a row by itself, from position 0, in the groups it was in; there is no slot and nothing beside it."""
+    documents = numbered_documents(ragged_lengths(np.random.default_rng(7), documents=5))
+    rows = literal_rows(documents, RowSettings(), layout)
+    corpus = corpus_of(documents)
+    batch = make_batch(corpus.source, corpus.target, rows_array(rows, window=2), layout)
+    lone = [replace(row, source_pieces=row.source_pieces[-1:], target_pieces=row.target_pieces[-1:]) for row in rows]
+    groups = [(row.document, row.place // 2) for row in rows]
+    bare = replace(layout, slot=False, parts=())
+    check_side(batch.source.only_current(), lone, "source", groups, bare)
+    check_side(batch.target.only_current(), lone, "target", groups, bare)
+
+
+@pytest.mark.parametrize("one_group", [False, True])
+def test_parts_of_rows_with_and_without_context(one_group: bool) -> None:
+    """No row has any, or only some have; sentences of the context may be empty, but for their start symbol."""
+    documents = numbered_documents([[(2, 1)], [(0, 3), (4, 0), (1, 1), (2, 5), (1, 2)]])
+    corpus = corpus_of(documents)
+    for context in range(4):
+        rows = literal_rows(documents, RowSettings(context=context), PARTS)
+        assert [len(row.context) for row in rows] == [0, *(min(context, place) for place in (2, 3, 4))]
+        batch = make_batch(corpus.source, corpus.target, rows_array(rows), PARTS, one_group)
+        check_batch(batch, rows, [0 if one_group else row.document for row in rows], PARTS)
+
+
+def test_groups_say_whether_they_are_mixed() -> None:
+    documents = numbered_documents([[(2, 3)] * 3, [(1, 1)] * 4])
+    rows = literal_rows(documents, RowSettings(context=1), INDEXED)
+    corpus = corpus_of(documents)
+    groups = [3, 3, MIXED + 3, MIXED + 3, MIXED, -1, -2]
+    batch = make_batch(corpus.source, corpus.target, replace(rows_array(rows), group=np.array(groups)), INDEXED)
+    check_batch(batch, rows, groups)
+    for side in (batch.source, batch.target, batch.source.only_current()):
+        assert side.mixed.tolist() == [False, True, True, False, False]
+
+
+def test_an_epoch_with_mixed_groups() -> None:
+    """What is said to be of one document is; most of what is said to be mixed is not, in the right share."""
+    documents = numbered_documents([[(3, 3)] * 8] * 200)
+    rows = {row.sentence: row for row in literal_rows(documents, RowSettings(context=2), SLOT)}
+    settings = RowSettings(context=2, mixed=0.5, index_shift=0)
+    plan = Batches(*corpus_of(documents), settings, SLOT, 300).plan(np.random.default_rng(0))
+    seen, mixed_rows, mixed_pairs, same = [], 0, 0, 0
+    for number in range(len(plan)):
+        batch = plan[number]
+        found = [rows[sentence] for sentence in sentences_of(batch)]
+        edges = list(pairwise(batch.source.group_rows.starts.tolist()))
+        groups = [n for n, (start, end) in enumerate(edges) for _ in range(start, end)]
+        check_batch(batch, found, groups, SLOT)  # every row keeps its own local context
+        assert batch.source.mixed.tolist() == batch.target.mixed.tolist()
+        assert max(len(batch.source.tokens), len(batch.target.tokens)) <= 300
+        whole = []
+        for (start, end), mixed in zip(edges, batch.source.mixed.tolist(), strict=True):
+            group = found[start:end]
+            whole += [] if mixed else [group[0].document]
+            assert len(group) <= 8
+            for a, b in pairwise(group):
+                if mixed:
+                    mixed_pairs += 1
+                    same += a.document == b.document
+                else:
+                    assert b.sentence == a.sentence + 1
+            mixed_rows += mixed * len(group)
+        assert len(set(whole)) == len(whole), "a document is not cut within a batch"
+        seen += [row.sentence for row in found]
+    assert sorted(seen) == sorted(rows)
+    assert 0.4 < mixed_rows / len(rows) < 0.6  # 100 of 200 documents, give or take three standard deviations
+    assert mixed_pairs > 500
+    assert same / mixed_pairs < 0.05  # chance: 7 in 799
+
+
+SEGMENT_LENGTHS = [[3, 1, 4], [1], [0, 2, 0, 0, 3, 0], [5, 0], [2, 2, 2]]
+
+
+@pytest.mark.parametrize("lengths", SEGMENT_LENGTHS, ids=str)
+def test_numbers_and_means_of_segments(lengths: list[int]) -> None:
+    segments, total = Segments.of_lengths(np.array(lengths)), sum(lengths)
+    check_segments(segments, lengths)
+    assert segments.lengths.tolist() == lengths
+    assert segments.number(total).tolist() == [n for n, length in enumerate(lengths) for _ in range(length)]
+    flat = torch.randn(total, 3, dtype=torch.float64)
+    means, start = [], 0
+    for length in lengths:
+        mean = torch.zeros(3, dtype=torch.float64)
+        for n in range(start, start + length):
+            mean += flat[n] / length
+        means.append(mean)
+        start += length
+    torch.testing.assert_close(segments.mean(flat), torch.stack(means), rtol=1e-14, atol=1e-14)
+
+
+def test_a_mean_of_many_is_exact_in_half_precision() -> None:
+    """In bfloat16, 256 + 1 is 256: the sum must be made in more."""
+    segments = Segments.of_lengths(np.array([3000, 2]))
+    flat = torch.ones(3002, 2, dtype=torch.bfloat16)
+    flat[-1] = 3
+    mean = segments.mean(flat)
+    assert mean.dtype == torch.bfloat16
+    assert mean.tolist() == [[1, 1], [2, 2]]
+
+
+@pytest.mark.parametrize("times", [1, 2, 4])
+@pytest.mark.parametrize("lengths", SEGMENT_LENGTHS, ids=str)
+def test_segments_several_times(lengths: list[int], times: int) -> None:
+    check_segments(Segments.of_lengths(np.array(lengths)).times(times, sum(lengths)), lengths * times)
+
+
+@pytest.mark.parametrize("which", [[0], [2, 0], [1, 1, 4], [4, 3, 2, 1, 0]], ids=str)
+def test_some_of_the_segments(which: list[int]) -> None:
+    lengths = [3, 1, 0, 4, 2]
+    bounds = bounds_of(lengths)
+    index, segments = Segments.of_lengths(np.array(lengths)).take(torch.tensor(which))
+    check_part(Part(index, segments), [range(bounds[n], bounds[n + 1]) for n in which])
 
 
 def test_a_target_of_nothing_but_empty_sentences_can_be_laid_out() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections import Counter
+from dataclasses import replace
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from conftest import corpus_of, literal_rows, numbered_documents, ragged_lengths
 from docflat.batches import Layout
 from docflat.config import RowSettings
-from docflat.rows import Rows, document_rows, row_lengths, trim
+from docflat.rows import MIXED, Rows, document_rows, mix, row_lengths, trim
 
 SYMBOLS = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
 
@@ -23,10 +25,13 @@ def document_of(starts: np.ndarray, sentences: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("context", [0, 1, 3])
 @pytest.mark.parametrize("max_tokens", [9, 16, 512])
 @pytest.mark.parametrize("window", [0, 1, 3])
-def test_rows_of_a_corpus(seed: int, context: int, max_tokens: int, window: int) -> None:
+@pytest.mark.parametrize("target_context", [True, False], ids=["both sides", "source only"])
+def test_rows_of_a_corpus(seed: int, context: int, max_tokens: int, window: int, target_context: bool) -> None:
     documents = numbered_documents(ragged_lengths(np.random.default_rng(seed), documents=8))
-    settings = RowSettings(context=context, max_tokens=max_tokens, window=window, context_free=0.5)
-    expected = literal_rows(documents, settings, SYMBOLS)
+    settings = RowSettings(
+        context=context, target_context=target_context, max_tokens=max_tokens, window=window, context_free=0.5
+    )
+    expected = literal_rows(documents, settings, replace(SYMBOLS, target_context=target_context))
     corpus = corpus_of(documents)
     rows = document_rows(*corpus, settings, SYMBOLS.index_tokens)
 
@@ -34,7 +39,7 @@ def test_rows_of_a_corpus(seed: int, context: int, max_tokens: int, window: int)
     assert rows.place.tolist() == [row.place for row in expected]
     contexts = zip(rows.context_end - rows.context, rows.context_end, strict=True)
     assert [list(range(*ends)) for ends in contexts] == [row.context for row in expected]
-    source, target = row_lengths(rows, corpus.source, corpus.target)
+    source, target = row_lengths(rows, corpus.source, corpus.target, target_context)
     assert source.tolist() == [len(row.source) for row in expected]
     assert target.tolist() == [len(row.target) for row in expected]
 
@@ -188,3 +193,63 @@ def test_trim_takes_the_oldest_context_first() -> None:
         trimmed = trim(rows, corpus.source, corpus.target, max_tokens)
         assert trimmed.context.tolist() == [context], max_tokens
         assert trimmed.context_end.tolist() == [3]
+
+
+def test_a_long_target_context_costs_nothing_where_the_target_has_none() -> None:
+    corpus = corpus_of(numbered_documents([[(2, 50), (2, 2), (2, 2)]]))
+    rows = Rows(np.array([2]), np.array([2]), np.array([2]), np.array([2]), np.array([0]))
+    assert trim(rows, corpus.source, corpus.target, 10).context.tolist() == [1]
+    assert trim(rows, corpus.source, corpus.target, 10, target_context=False).context.tolist() == [2]
+
+
+def columns(rows: Rows) -> list[tuple[int, int, int, int]]:
+    """All of each row but its group."""
+    parts = (rows.sentence, rows.context, rows.context_end, rows.place)
+    return list(zip(*(part.tolist() for part in parts), strict=True))
+
+
+def stretches(groups: np.ndarray) -> list[tuple[int, int]]:
+    """Neighbours of the same group, as (group, how many)."""
+    return [(group, len(list(same))) for group, same in groupby(groups.tolist())]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("window", [0, 3])
+def test_mixed_groups_exchange_their_rows_and_no_others(share: float, window: int) -> None:
+    corpus = corpus_of(numbered_documents(ragged_lengths(np.random.default_rng(8), documents=400, empty=0.0)))
+    settings = RowSettings(context=2, window=window, context_free=0.2)
+    before = document_rows(*corpus, settings, SYMBOLS.index_tokens, np.random.default_rng(0))
+    after = mix(before, share, np.random.default_rng(1))
+    assert len(after) == len(before)
+    old, new = columns(before), columns(after)
+    exchanged: list[int] = []
+    groups = chosen = 0
+    start = 0
+    for (was, size), (group, new_size) in zip(stretches(before.group), stretches(after.group), strict=True):
+        assert new_size == size, "groups keep their sizes"
+        own = range(start, start + size)
+        if group >= MIXED:
+            assert was >= 0, "rows that stay alone are none to mix"
+            assert group - MIXED == was
+            exchanged += own
+            chosen += 1
+        else:
+            assert group == was
+            assert [new[n] for n in own] == [old[n] for n in own]
+        groups += was >= 0
+        start += size
+    assert Counter(new[n] for n in exchanged) == Counter(old[n] for n in exchanged)
+    assert abs(chosen / groups - share) <= 3 * (share * (1 - share) / groups) ** 0.5
+    if share:
+        stayed = sum(new[n] == old[n] for n in exchanged)
+        assert stayed / len(exchanged) < 0.02, "the order is anyone's"
+        document = document_of(corpus.documents, after.sentence)
+        edges = [n for n in exchanged[:-1] if after.group[n] == after.group[n + 1]]
+        assert sum(document[n] == document[n + 1] for n in edges) / len(edges) < 0.05
+
+
+def test_mixing_is_another_one_with_another_seed() -> None:
+    corpus = corpus_of(numbered_documents([[(2, 3)] * 5] * 40))
+    rows = document_rows(*corpus, RowSettings(), SYMBOLS.index_tokens)
+    same = [columns(mix(rows, 0.5, np.random.default_rng(3))) for _ in range(2)]
+    assert same[0] == same[1] != columns(mix(rows, 0.5, np.random.default_rng(4)))
