@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from docflat import __version__
-from docflat.commands import compare, contrast_build, evaluate, prepare, probe, systems, train, translate
+from docflat.commands import compare, contrast_build, evaluate, inspect, prepare, probe, systems, train, translate
 from docflat.errors import InputError
 from docflat.settings import nearest
 
@@ -72,6 +72,12 @@ VERBS: tuple[Verb, ...] = (
         "make a contrastive set of German pronouns from aligned documents",
         "docflat contrast build --source test.en --target test.de --balance -o pronouns.jsonl",
         contrast_build,
+    ),
+    Verb(
+        "inspect",
+        "show which sentences of a document read which, and how far the gates open",
+        "docflat inspect --model runs/first/model --source speech.en --window 0 --out runs/inspect",
+        inspect,
     ),
     Verb(
         "probe",

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,6 +74,15 @@ class Subwords:
         words = [int(number) for number in ids if len(SPECIALS) <= number < self.text_size]
         text: str = self._tokenizer.decode(words, skip_special_tokens=True)
         return text if self._moses is None else self._moses[side == "target"].detokenise(text)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """What each id stands for, with the blank before a word; of a character in several ids, the last one has it."""
+        names = [self._tokenizer.id_to_token(int(number)) or "" for number in ids]
+        joined = decoders.ByteLevel()
+        # Half a character is decoded to U+FFFD, at the end of what there is so far.
+        starts = [joined.decode(names[:end]).rstrip("\ufffd") for end in range(len(names))]
+        texts = [*starts, joined.decode(names)]
+        return [after[len(before) :] for before, after in pairwise(texts)]
 
     def _tokenise(self, texts: Iterable[str], side: SideName) -> Iterable[str]:
         if side not in ("source", "target"):

@@ -1,0 +1,251 @@
+"""Inspection: what flat-batch attention reads of a document, sentence by sentence, and how far its gates open.
+
+The weights are computed again from the projections of the model's own module: training and decoding use kernels
+that never hold them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from docflat.batches import Segments, Side, flatten_side
+from docflat.checkpoints import ModelFolder
+from docflat.decoding import Ids, SentenceList
+from docflat.errors import InputError
+from docflat.layers import Attention
+from docflat.rows import Rows, trim
+from docflat.subwords import SideName, Subwords
+from docflat.systems.docflat import DocFlat, FlatBatchAttention
+from docflat.translator import Translator
+
+MOST_SENTENCES = 1000  # of a document: more are nothing to look at, and pages grow with the square of the window
+WIDEST = 400  # sentences of a window
+
+Meaning = Literal["mean", "share open", "none"]
+
+
+@dataclass(frozen=True)
+class Map:
+    """Sentences of one window, and how they read each other."""
+
+    sentences: list[int]  # their places in the document, from 0
+    tokens: list[int]  # how many each has in the flat sequence
+    weights: list[list[float]]  # [reading][read], the mean of the heads
+    heads: list[list[list[float]]]  # [head][reading][read]
+
+    def shares(self) -> list[list[float]]:
+        """How much of all that a sentence reads is from which: rows that sum to 1."""
+        return [[weight * size for weight, size in zip(row, self.tokens, strict=True)] for row in self.weights]
+
+
+@dataclass(frozen=True)
+class Token:
+    text: str  # with the blank before a word
+    symbol: bool  # the start or the end of a sentence, not a word of it
+    opening: float | None  # of its gate, between 0 and 1; none: there is no gate, or nothing was read
+
+
+@dataclass(frozen=True)
+class Text:
+    """One side of the document."""
+
+    sentences: list[str]
+    tokens: list[list[Token]]  # of each sentence, with its start symbol; none for one that was left out
+    maps: list[Map]  # one a window
+    causal: bool  # a token reads no later one
+
+    def openings(self) -> list[float]:
+        return [token.opening for sentence in self.tokens for token in sentence if token.opening is not None]
+
+    def elsewhere(self) -> float:
+        """How much of what is read is not from the reading sentence itself: the mean over sentences."""
+        own = [row[i] for one in self.maps for i, row in enumerate(one.shares())]
+        return 1 - sum(own) / len(own)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    system: str
+    document: str  # which one it is
+    window: int  # sentences that see each other; 0: all
+    scope: str  # what the flat sequence holds: current sentences, or all of their rows
+    gate: Meaning  # what an opening is: the mean over dimensions, the share of those that are open
+    source: Text | None  # none: no flat-batch attention on this side
+    target: Text | None
+
+    def sides(self) -> dict[SideName, Text]:
+        sides: dict[SideName, Text | None] = {"source": self.source, "target": self.target}
+        return {name: text for name, text in sides.items() if text is not None}
+
+    def to_mapping(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def flat_model(folder: ModelFolder) -> DocFlat:
+    if not isinstance(folder.model, DocFlat):
+        raise InputError(f"{folder.config.system} has no flat-batch attention to look at; the docflat-* systems have")
+    return folder.model
+
+
+def inspect(
+    translator: Translator,
+    source: Sequence[str],
+    target: Sequence[str] | None = None,
+    window: int | None = None,
+    document: str = "",
+) -> Inspection:
+    """The numbers of one document. target: its translation; None: the model's own.
+
+    window: sentences that see each other, as in translation; 0: the whole document; None: the model's own.
+    """
+    folder = translator.folder
+    model = flat_model(folder)
+    whole = window == 0
+    width = len(source) if whole else translator.settings(window=window).window
+    if len(source) > MOST_SENTENCES:
+        raise InputError(f"a document of {len(source)} sentences; {MOST_SENTENCES} at most can be looked at")
+    if min(width, len(source)) > WIDEST:
+        raise InputError(f"a window of {min(width, len(source))} sentences; {WIDEST} at most can be looked at")
+    if target is None and model.target_flat is not None:
+        target = translator.translate(source, window=width)
+    source_ids = [folder.subwords.encode(text, "source") if text.strip() else [] for text in source]
+    target_ids = [folder.subwords.encode(text, "target") for text in target or []] or [[] for _ in source]
+    rows = document_rows(folder, source_ids, target_ids if target else None, width)
+    if not len(rows):
+        raise InputError("there is no sentence in this document with words on both sides")
+    texts = {}
+    for name, sentences, ids, flat in (
+        ("source", source, source_ids, model.source_flat),
+        ("target", target, target_ids, model.target_flat),
+    ):
+        if flat is not None and sentences is not None:
+            texts[name] = _inspect_side(folder, flat, list(sentences), ids, rows, causal=name == "target")
+    options = next(flat for flat in (model.source_flat, model.target_flat) if flat is not None).options
+    gates: dict[str, Meaning] = {"continuous": "mean", "discrete": "share open", "identity": "none"}
+    return Inspection(
+        folder.config.system,
+        document,
+        0 if whole else width,
+        options.scope,
+        gates[options.gate],
+        texts.get("source"),
+        texts.get("target"),
+    )
+
+
+def document_rows(folder: ModelFolder, source: list[Ids], target: list[Ids] | None, window: int) -> Rows:
+    """A row for each sentence with words, as in translation."""
+    settings = folder.config.rows
+    place = np.arange(len(source))
+    rows = Rows(place, np.minimum(settings.context or 0, place), place, place, place // window)
+    has_words = np.array([bool(x) and (target is None or bool(target[i])) for i, x in enumerate(source)], dtype=bool)
+    target_side = SentenceList(target or [[] for _ in source])
+    rows = trim(rows, SentenceList(source), target_side, settings.max_tokens, settings.target_context is not False)
+    return rows.take(np.flatnonzero(has_words))
+
+
+@torch.inference_mode()
+def _inspect_side(
+    folder: ModelFolder, flat: FlatBatchAttention, sentences: list[str], ids: list[Ids], rows: Rows, causal: bool
+) -> Text:
+    model = folder.model
+    layout = folder.system.layout(folder.config.rows, model.vocabulary)
+    laid = layout.target_rows(rows) if causal else rows
+    side = flatten_side(SentenceList(ids), laid, layout, close=not causal).to(model.embedding.weight.device)
+    x = model.embed(side)
+    heads = side_maps(flat, x, side, causal)
+    units = flat_units(flat, side).lengths.tolist()
+    maps = []
+    for (start, end), weights in zip(pairwise(side.group_rows.starts.tolist()), heads, strict=True):
+        places = rows.sentence[start:end].tolist()
+        maps.append(Map(places, units[start:end], weights.mean(0).tolist(), weights.tolist()))
+    tokens: list[list[Token]] = [[] for _ in sentences]
+    openings = gate_openings(flat, x, side, causal)
+    current = side.tokens[side.current].tolist()
+    for place, (start, end) in zip(rows.sentence.tolist(), pairwise(side.sentences.starts.tolist()), strict=True):
+        tokens[place] = _tokens(folder.subwords, current[start:end], openings and openings[start:end])
+    return Text(sentences, tokens, maps, causal)
+
+
+def _tokens(subwords: Subwords, ids: Ids, openings: list[float] | None) -> list[Token]:
+    given: Sequence[float | None] = openings or [None] * len(ids)
+    symbols = [not subwords.mask < number < subwords.text_size for number in ids]
+    return [Token(*each) for each in zip(subwords.pieces(ids), symbols, given, strict=True)]
+
+
+def flat_units(flat: FlatBatchAttention, side: Side) -> Segments:
+    """The sentences of the flat sequence; where local context is in it too, each with its context."""
+    return side.sentences if flat.options.scope == "current" else side.rows
+
+
+def sentence_weights(attention: Attention, x: Tensor, bounds: Sequence[int], causal: bool) -> Iterator[Tensor]:
+    """The weights softmax(Q K / sqrt(d)) of each sentence, (heads, its tokens, all tokens), one after the other.
+
+    x (tokens, dim): the flat sequence of one document; bounds (sentences + 1,): where its sentences are. Not all at
+    once: the weights of a whole talk would fill the memory.
+    """
+    query, key, _ = attention.project(x)  # (tokens, heads, size)
+    exact = torch.promote_types(x.dtype, torch.float32)
+    query, key = query.to(exact), key.to(exact)
+    places = torch.arange(len(x), device=x.device)
+    for start, end in pairwise(bounds):
+        scores = torch.einsum("qhd,khd->hqk", query[start:end], key) / math.sqrt(query.shape[-1])
+        if causal:
+            scores = scores.masked_fill(places > places[start:end, None], float("-inf"))
+        yield scores.softmax(-1)
+
+
+def sentence_map(attention: Attention, x: Tensor, bounds: Sequence[int], causal: bool) -> Tensor:
+    """How sentence i reads sentence j of a document: (heads, sentences, sentences); x and bounds as above.
+
+    The paper's equation `eq:sent_attn` (appendix "Visualization of FBA", figure 7): with A the token-wise attention
+    map of the flat sequence and A^p_ij its patch where sentence s_i attends to s_j,
+
+        A_S(i, j) = 1 / |A^p_ij| * sum A^p_ij
+
+    the mean of the patch. The paper shows the source side. On the target side a patch of the diagonal has zeros
+    above its own diagonal; they count as the others do, for |A^p_ij| is the size of the patch.
+    """
+    lengths = torch.tensor([end - start for start, end in pairwise(bounds)], device=x.device)
+    sentence = torch.repeat_interleave(lengths)  # (tokens,)
+    rows = []
+    for weights in sentence_weights(attention, x, bounds, causal):
+        by_key = weights.mean(1)  # (heads, tokens): the mean over the tokens that read
+        sums = by_key.new_zeros(len(by_key), len(lengths)).index_add(1, sentence, by_key)
+        rows.append(sums / lengths)
+    return torch.stack(rows, dim=1)
+
+
+def side_maps(flat: FlatBatchAttention, x: Tensor, side: Side, causal: bool) -> list[Tensor]:
+    """`sentence_map` of each group of rows that see each other; x (tokens, dim): the embedded side."""
+    where, _ = flat.flat(side)
+    x = x[where]
+    bounds = flat_units(flat, side).starts.tolist()
+    maps = []
+    for first, last in pairwise(side.group_rows.starts.tolist()):
+        start, end = bounds[first], bounds[last]
+        own = [bound - start for bound in bounds[first : last + 1]]
+        maps.append(sentence_map(flat.attention, x[start:end], own, causal))
+    return maps
+
+
+def gate_openings(flat: FlatBatchAttention, x: Tensor, side: Side, causal: bool) -> list[float] | None:
+    """How far the gate opens for each token of the current sentences: (current,); None: there is no gate.
+
+    The mean over its dimensions; of the discrete gate, whose dimensions are open or closed, the share of open ones.
+    """
+    if flat.options.gate == "identity":
+        return None
+    where, groups = flat.flat(side)
+    opening = flat.openings(flat.attention.over(x[where], groups, causal))
+    opening = opening.to(torch.promote_types(x.dtype, torch.float32)).mean(-1)
+    everywhere = opening.new_zeros(len(side.tokens)).index_copy(0, where, opening)
+    return everywhere[side.current].tolist()
