@@ -26,7 +26,8 @@ from docflat.subwords import SideName, Subwords
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 from docflat.translator import Translator
 
-MOST_SENTENCES = 1000  # of a document: more are nothing to look at, and pages grow with the square of the window
+# More is nothing to look at, and a page grows with the square of its windows.
+MOST_SENTENCES = 1000  # of a document
 WIDEST = 400  # sentences of a window
 
 Meaning = Literal["mean", "share open", "none"]
@@ -50,7 +51,7 @@ class Map:
 class Token:
     text: str  # with the blank before a word
     symbol: bool  # the start or the end of a sentence, not a word of it
-    opening: float | None  # of its gate, between 0 and 1; none: there is no gate, or nothing was read
+    opening: float | None  # of its gate, between 0 and 1; none: there is no gate
 
 
 @dataclass(frozen=True)
@@ -108,37 +109,46 @@ def inspect(
     """
     folder = translator.folder
     model = flat_model(folder)
-    whole = window == 0
-    width = len(source) if whole else translator.settings(window=window).window
-    if len(source) > MOST_SENTENCES:
-        raise InputError(f"a document of {len(source)} sentences; {MOST_SENTENCES} at most can be looked at")
-    if min(width, len(source)) > WIDEST:
-        raise InputError(f"a window of {min(width, len(source))} sentences; {WIDEST} at most can be looked at")
+    if target is not None and len(target) != len(source):
+        raise ValueError(f"{len(source)} sentences, but {len(target)} translations")
+    width = _width(translator, len(source), window)
     if target is None and model.target_flat is not None:
         target = translator.translate(source, window=width)
-    source_ids = [folder.subwords.encode(text, "source") if text.strip() else [] for text in source]
-    target_ids = [folder.subwords.encode(text, "target") for text in target or []] or [[] for _ in source]
-    rows = document_rows(folder, source_ids, target_ids if target else None, width)
+    source_ids = _encode(folder.subwords, source, "source")
+    target_ids = None if target is None else _encode(folder.subwords, target, "target")
+    rows = document_rows(folder, source_ids, target_ids, width)
     if not len(rows):
         raise InputError("there is no sentence in this document with words on both sides")
-    texts = {}
-    for name, sentences, ids, flat in (
-        ("source", source, source_ids, model.source_flat),
-        ("target", target, target_ids, model.target_flat),
-    ):
-        if flat is not None and sentences is not None:
-            texts[name] = _inspect_side(folder, flat, list(sentences), ids, rows, causal=name == "target")
+    texts: dict[SideName, Text] = {}
+    if model.source_flat is not None:
+        texts["source"] = _inspect_side(folder, model.source_flat, source, source_ids, rows, causal=False)
+    if model.target_flat is not None and target is not None and target_ids is not None:
+        texts["target"] = _inspect_side(folder, model.target_flat, target, target_ids, rows, causal=True)
     options = next(flat for flat in (model.source_flat, model.target_flat) if flat is not None).options
     gates: dict[str, Meaning] = {"continuous": "mean", "discrete": "share open", "identity": "none"}
     return Inspection(
         folder.config.system,
         document,
-        0 if whole else width,
+        0 if window == 0 else width,
         options.scope,
         gates[options.gate],
         texts.get("source"),
         texts.get("target"),
     )
+
+
+def _width(translator: Translator, sentences: int, window: int | None) -> int:
+    """How many sentences see each other."""
+    if sentences > MOST_SENTENCES:
+        raise InputError(f"a document of {sentences} sentences; {MOST_SENTENCES} at most can be looked at")
+    width = sentences if window == 0 else translator.settings(window=window).window
+    if min(width, sentences) > WIDEST:
+        raise InputError(f"a window of {min(width, sentences)} sentences; {WIDEST} at most can be looked at")
+    return width
+
+
+def _encode(subwords: Subwords, texts: Sequence[str], side: SideName) -> list[Ids]:
+    return [subwords.encode(text, side) if text.strip() else [] for text in texts]
 
 
 def document_rows(folder: ModelFolder, source: list[Ids], target: list[Ids] | None, window: int) -> Rows:
@@ -154,7 +164,7 @@ def document_rows(folder: ModelFolder, source: list[Ids], target: list[Ids] | No
 
 @torch.inference_mode()
 def _inspect_side(
-    folder: ModelFolder, flat: FlatBatchAttention, sentences: list[str], ids: list[Ids], rows: Rows, causal: bool
+    folder: ModelFolder, flat: FlatBatchAttention, sentences: Sequence[str], ids: list[Ids], rows: Rows, causal: bool
 ) -> Text:
     model = folder.model
     layout = folder.system.layout(folder.config.rows, model.vocabulary)
@@ -172,7 +182,7 @@ def _inspect_side(
     current = side.tokens[side.current].tolist()
     for place, (start, end) in zip(rows.sentence.tolist(), pairwise(side.sentences.starts.tolist()), strict=True):
         tokens[place] = _tokens(folder.subwords, current[start:end], openings and openings[start:end])
-    return Text(sentences, tokens, maps, causal)
+    return Text(list(sentences), tokens, maps, causal)
 
 
 def _tokens(subwords: Subwords, ids: Ids, openings: list[float] | None) -> list[Token]:

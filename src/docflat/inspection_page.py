@@ -231,7 +231,7 @@ p{max-width:46rem}.note,.legend{color:var(--soft);margin:.2rem 0;font-size:.875r
 .steps{display:inline-flex;vertical-align:-.15em;border:1px solid var(--line)}
 .steps>*{display:inline-block;width:.6rem;height:.9rem}
 .map{flex:none;font-size:11px;fill:var(--soft)}.map path{shape-rendering:crispEdges}
-.map:focus-visible{outline:2px solid var(--mark)}
+.map:focus-visible{outline:2px solid var(--mark);outline-offset:-2px}
 .mark{fill:none;stroke:var(--mark);stroke-width:2}
 table{border-collapse:collapse;width:100%}td,th{text-align:start;vertical-align:top;padding:.35rem .6rem;
 border-top:1px solid var(--line)}th[scope=row]{color:var(--soft);font-weight:normal}td{width:50%;line-height:1.8}

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from docflat import cli
+from docflat.errors import InputError
 from docflat.inspection import MOST_SENTENCES, WIDEST, inspect
 from docflat.subwords import Subwords
 from docflat.translator import Translator
@@ -229,10 +230,14 @@ def test_with_local_context_in_the_flat_sequence(models: dict[str, Path], tmp_pa
 
 def test_empty_sentences_are_left_out(models: dict[str, Path]):
     translator = Translator.load(models["docflat-c"], "cpu")
-    found = inspect(translator, ["bado", " ", "gife", "lumo"], ["eins", "", "zwei", ""])
+    found = inspect(translator, ["bado", " ", "gife", "lumo"], ["eins", "", "zwei", " "])
     assert found.source is not None
     assert found.source.maps[0].sentences == [0, 2]
     assert [len(tokens) > 0 for tokens in found.source.tokens] == [True, False, True, False]
+    with pytest.raises(InputError, match="no sentence in this document with words on both sides"):
+        inspect(translator, ["bado", ""], ["", "eins"])
+    with pytest.raises(ValueError, match="2 sentences, but 1 translations"):
+        inspect(translator, ["bado", "gife"], ["eins"])
 
 
 def test_without_matplotlib_there_is_a_warning(
