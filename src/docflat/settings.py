@@ -81,7 +81,7 @@ class _Reader:
         paths = {key: f"{where}.{key}".lstrip(".") for key in (*known, *mapping)}
         for key in mapping:
             if key not in known:
-                hint = nearest(key, known, f"; known keys: {', '.join(known)}")
+                hint = nearest(key, known, f"; known keys: {', '.join(known)}" if known else "; there are none")
                 raise self.error(paths[key], f"unknown key{hint}")
         for key, field in known.items():
             if key not in mapping and field.default is MISSING and field.default_factory is MISSING:

@@ -61,7 +61,7 @@ NO_OPTIONS: list[tuple[str, Settings, str]] = [
     ("flattrans", {"top_layers": -1}, "top_layers: must not be negative"),
     ("selective", {"contxt": "online"}, "contxt: unknown key; did you mean 'context'?"),
     ("selective", {"context": "onlin"}, "context: expected one of offline, online, found 'onlin'"),
-    ("gtrans", {"encoder": False}, "encoder: unknown key"),
+    ("gtrans", {"encoder": False}, "encoder: unknown key; there are none\n"),
     ("docflat-i", {"gate": "continuous"}, "gate: docflat-i means gate: identity"),
 ]
 REFUSED = [
