@@ -17,7 +17,7 @@ from docflat.attending import Memory, TargetAttending
 from docflat.batches import Layout, Segments, Side, flatten_side, labels_of, make_batch
 from docflat.checkpoints import ModelFolder
 from docflat.decoding import Ids, SentenceList
-from docflat.layers import Attention, Reach
+from docflat.layers import Attention, Reach, attend
 from docflat.rows import Array, Rows, row_lengths, trim
 from docflat.transformer import Transformer
 
@@ -42,6 +42,12 @@ class Candidates:
     translations: Sequence[Ids]
     source_context: Sequence[Ids] = ()  # previous sentences, oldest first
     target_context: Sequence[Ids] = ()  # as many
+
+    @property
+    def tokens(self) -> int:
+        """What it takes to score them, roughly."""
+        target = sum(map(len, self.translations)) + len(self.translations) * sum(map(len, self.target_context))
+        return len(self.source) + sum(map(len, self.source_context)) + target
 
 
 class Scorer:
@@ -103,14 +109,14 @@ class Scorer:
     def candidates(
         self, examples: Sequence[Candidates], done: Callable[[int], None] = lambda examples: None
     ) -> list[list[Scored]]:
-        """All translations of each example. The source is encoded once for all of them.
+        """All translations of each example. The source, and how translations begin alike, is computed once.
 
         An example sees its own context and nothing else of the batch.
         """
         found: list[list[Scored]] = []
         start = tokens = 0
         for end, example in enumerate(examples):
-            tokens += sum(len(ids) for ids in (*example.translations, *example.target_context)) + len(example.source)
+            tokens += example.tokens
             if tokens >= self.budget or end == len(examples) - 1:
                 found += self._candidates(examples[start : end + 1])
                 done(end + 1 - start)
@@ -130,12 +136,15 @@ class Scorer:
         source_rows = replace(source_rows, context=shortest)
         target_rows = self.layout.target_rows(replace(target_rows, context=np.repeat(shortest, counts)))
         source_side = flatten_side(source, source_rows, self.layout, close=True).to(self.device)
-        target_side = flatten_side(target, target_rows, self.layout, close=False).to(self.device)
+        target_side = flatten_side(target, target_rows, self.layout, close=False)
+        sharing = Sharing.of_rows(target_side, counts, self.model.looks_ahead).to(self.device)
+        target_side = target_side.to(self.device)
         labels = labels_of(target_side, self.layout.eos)
         with torch.inference_mode():
             memory = self.model.encode(source_side)
-            states = decode_candidates(self.model, target_side, memory, torch.from_numpy(counts).to(self.device))
-            scores = token_scores(self.model.embedding.logits(states), labels)
+            states = decode_candidates(self.model, target_side, memory, sharing)
+            logits = self.model.embedding.logits(states[sharing.current_first])
+            scores = token_scores(logits, labels, sharing.current_spread)
         scored = iter(split_scores(scores, labels, target_side.sentences))
         return [[next(scored) for _ in range(count)] for count in counts]
 
@@ -165,10 +174,11 @@ def lay_context(parts: Sequence[tuple[Sequence[Ids], Sequence[Ids]]], most: int)
     return SentenceList(texts), Rows(sentence, count, end, place, np.arange(len(sentence)))
 
 
-def token_scores(logits: Tensor, labels: Tensor) -> Tensor:
-    """Log-probabilities of the labels: (current,)."""
+def token_scores(logits: Tensor, labels: Tensor, spread: Tensor | None = None) -> Tensor:
+    """Log-probabilities of the labels: (labels,). spread (labels,): which of the logits is for each of them."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    return logits.gather(1, labels[:, None]).squeeze(1) - logits.logsumexp(-1)
+    which = torch.arange(len(labels), device=labels.device) if spread is None else spread
+    return logits[which, labels] - logits.logsumexp(-1)[which]
 
 
 def split_scores(scores: Tensor, labels: Tensor, sentences: Segments) -> list[Scored]:
@@ -178,30 +188,103 @@ def split_scores(scores: Tensor, labels: Tensor, sentences: Segments) -> list[Sc
     return [Scored(ids[a : b - 1], numbers[a:b]) for a, b in pairwise(bounds)]
 
 
-class SharedSourceAttending(TargetAttending):
-    """Several target rows, one after the other, read one source row: nothing of it is computed twice."""
+@dataclass(frozen=True)
+class Sharing:
+    """Translations of one source that begin alike: a decoder has the same states there, and computes them once."""
 
-    def __init__(self, side: Side, memory: Memory, counts: Tensor) -> None:
+    row: Tensor  # (rows,) which source row each target row translates
+    first: Tensor  # (computed,) which tokens of the target side are computed
+    spread: Tensor  # (tokens,) which of these each token is
+    current_first: Tensor  # (computed current,) the same among the tokens of the current sentences
+    current_spread: Tensor  # (current,)
+    sources: Segments  # over the computed tokens: one segment a source row
+
+    @classmethod
+    def of_rows(cls, side: Side, counts: Array, looks_ahead: bool) -> Sharing:
+        """counts (source rows,): the target rows of each. looks_ahead: states differ before the words do."""
+        source = np.repeat(np.arange(len(counts)), counts)  # (rows,)
+        own = np.arange(len(side.tokens))
+        same = own if looks_ahead else same_beginnings(side, (np.cumsum(counts) - counts)[source])
+        current = side.current.numpy()
+        first, spread = distinct(same)
+        current_first, current_spread = distinct(np.searchsorted(current, same[current]))
+        of_source = source[side.rows.number(len(own)).numpy()]
+        return cls(
+            torch.from_numpy(source),
+            torch.from_numpy(first),
+            torch.from_numpy(spread),
+            torch.from_numpy(current_first),
+            torch.from_numpy(current_spread),
+            Segments.of_lengths(np.bincount(of_source[first], minlength=len(counts))),
+        )
+
+    def to(self, device: torch.device) -> Sharing:
+        def move(tensor: Tensor) -> Tensor:
+            return tensor.to(device, non_blocking=True)
+
+        return Sharing(
+            move(self.row),
+            move(self.first),
+            move(self.spread),
+            move(self.current_first),
+            move(self.current_spread),
+            self.sources.each(move),
+        )
+
+
+def same_beginnings(side: Side, leader: Array) -> Array:
+    """leader (rows,): the row that each is compared with. For each token the one it equals, itself if there is none.
+
+    Tokens are equal if all before them are too: (tokens,).
+    """
+    tokens, starts = side.tokens.numpy(), side.rows.starts.numpy().astype(np.int64)
+    row = side.rows.number(len(tokens)).numpy()
+    own = np.arange(len(tokens))
+    place = own - starts[row]
+    other = starts[leader[row]] + place  # the same place in the leader, unless that is shorter
+    inside = other < starts[leader[row] + 1]
+    differs = ~inside | (tokens[np.where(inside, other, 0)] != tokens)
+    alike = np.minimum.reduceat(np.where(differs, place, len(tokens)), starts[:-1])  # (rows,) how many tokens
+    return np.where(place < alike[row], other, own)
+
+
+def distinct(same: Array) -> tuple[Array, Array]:
+    """Those that equal themselves, and for each which of these it equals."""
+    own = same == np.arange(len(same))
+    return np.flatnonzero(own), (np.cumsum(own) - 1)[same]
+
+
+class SharedAttending(TargetAttending):
+    """Attention of the computed tokens of target rows that share their beginnings and their source."""
+
+    def __init__(self, side: Side, memory: Memory, sharing: Sharing, paired: bool) -> None:
         super().__init__(side, memory)
-        ends = side.rows.starts[1:][counts.cumsum(0) - 1]
-        starts = torch.cat([ends.new_zeros(1), ends])
-        self.queries = Segments(starts, int(starts.diff().max()))
+        self.sharing = sharing
+        # One that reads sentence by sentence needs them beside each row.
+        self.beside = TargetAttending(side, memory.take(sharing.row, side.row_pieces.lengths)) if paired else None
+
+    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+        first, spread = self.sharing.first, self.sharing.spread
+        if earlier is not None:
+            return super().own(attention, x[spread], reach, earlier[spread])[first]
+        query, key, value = (part[spread] for part in attention.project(x))
+        segments = self.side.pieces if reach == "sentence" else self.side.rows
+        return attention.join(attend(query, key, value, segments, segments, causal=True)[first])
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
-        memory = self.memory
+        memory, sources = self.memory, self.sharing.sources
         if reach == "context":
             assert memory.context is not None
-            return attention.across(x, memory.context[0], self.queries, memory.context[1])
-        return attention.across(x, memory.states, self.queries, memory.rows)
+            return attention.across(x, memory.context[0], sources, memory.context[1])
+        if self.beside is not None:
+            return self.beside.source(attention, x[self.sharing.spread], reach)[self.sharing.first]
+        return attention.across(x, memory.states, sources, memory.rows)
 
 
-def decode_candidates(model: Transformer, target: Side, memory: Memory, counts: Tensor) -> Tensor:
-    """As `Transformer.decode`, for counts[n] target rows to the n-th row of the source: (current, dim)."""
-    rows = torch.repeat_interleave(counts)
-    if model.paired or memory.vector is not None:
-        # These read sentence by sentence, or have something of the source in every row.
-        return model.decode(target, memory.take(rows, target.row_pieces.lengths))
-    x = model.mix_target(model.embed(target), target, memory)
-    attending = SharedSourceAttending(target, memory, counts)
-    states = model.decode_layers(x, attending)
+def decode_candidates(model: Transformer, target: Side, memory: Memory, sharing: Sharing) -> Tensor:
+    """As `Transformer.decode`, for several target rows to each row of the source: (current, dim)."""
+    vector = None if memory.vector is None else memory.vector[sharing.row]
+    x = model.mix_target(model.embed(target), target, replace(memory, vector=vector))
+    attending = SharedAttending(target, memory, sharing, model.paired)
+    states = model.decode_layers(x[sharing.first], attending)[sharing.spread]
     return model.finish(states[target.current], states, attending)

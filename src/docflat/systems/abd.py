@@ -38,6 +38,7 @@ class ABD(Transformer):
         super().__init__(sizes, vocabulary, dropout)
         self.source_rows = Attention(sizes.dim, sizes.heads) if options.encoder else None
         self.target_rows = Attention(sizes.dim, sizes.heads) if options.decoder else None
+        self.looks_ahead = options.decoder
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
         if self.source_rows is not None:
