@@ -80,7 +80,8 @@ class Segments:
     def number(self, tokens: int) -> Tensor:
         """Which segment each token is in: (tokens,). How many there are is known without asking a GPU."""
         place = torch.arange(tokens, device=self.starts.device, dtype=torch.int32)
-        return torch.searchsorted(self.starts[1:], place, right=True)
+        # All starts, and one less: compiled, a search in starts[1:] forgets where that begins.
+        return torch.searchsorted(self.starts, place, right=True) - 1
 
     def mean(self, flat: Tensor) -> Tensor:
         """The mean of each segment: (tokens, dim) -> (segments, dim); zero for one without tokens."""
@@ -144,6 +145,7 @@ class Side:
     rows: Segments  # over tokens
     pieces: Segments  # over tokens: the sentences of the rows
     row_pieces: Segments  # over pieces: one segment a row, its last piece is the current sentence
+    piece_places: Tensor  # (pieces,) place in the document
     current: Tensor  # (current,) where the tokens of the current sentences are
     sentences: Segments  # over current: one segment a row
     groups: Segments  # over current: rows that see each other
@@ -173,6 +175,7 @@ class Side:
             rows=sentences,
             pieces=sentences,
             row_pieces=one_each,
+            piece_places=self.piece_places[self.row_pieces.starts[1:].long() - 1],
             current=torch.arange(count, device=self.tokens.device),
             group_tokens=self.groups,
             parts={},
@@ -232,7 +235,8 @@ def flatten_side(
         tokens = sentences.tokens[where].astype(np.int64)
     else:
         tokens = np.zeros(len(piece), dtype=np.int64)
-    tokens[starts + slot_before] = layout.starts(rows.place[row] - context[row] + nth)
+    piece_place = rows.place[row] - context[row] + nth
+    tokens[starts + slot_before] = layout.starts(piece_place)
     tokens[(ends - 1 - slot_after)[closing > 0]] = layout.eos
     is_slot = np.zeros(len(piece), dtype=bool)
     is_slot[starts[slot_before > 0]] = is_slot[ends[slot_after > 0] - 1] = True
@@ -253,12 +257,14 @@ def flatten_side(
         Segments.of_lengths(row_length),
         Segments.of_lengths(lengths),
         Segments.of_lengths(context + 1),
+        torch.from_numpy(piece_place),
         torch.from_numpy(np.flatnonzero(is_current[piece] & ~is_slot)),
         Segments.of_lengths(current_length),
         Segments.of_lengths(np.add.reduceat(current_length, first_of_group)),
         Segments.of_lengths(np.diff(first_of_group, append=len(rows))),
         Segments.of_lengths(np.add.reduceat(row_length, first_of_group)),
-        torch.from_numpy(group[first_of_group] >= MIXED),
+        # One row by itself is not mixed with anything.
+        torch.from_numpy((group[first_of_group] >= MIXED) & (np.diff(first_of_group, append=len(rows)) > 1)),
         {name: make_part(name, starts, lengths, context) for name in layout.parts},
     )
 

@@ -86,11 +86,10 @@ class GlobalLayer(nn.Module):
 
 def sentence_in_group(side: Side) -> tuple[Tensor, Tensor]:
     """Which sentence of its group each token is of, (tokens,), below 0 before the first; and each current token."""
-    pieces = side.pieces.number(len(side.tokens))
-    row = side.row_pieces.number(len(side.pieces))
-    first = side.group_rows.starts[:-1].long()[side.group_rows.number(len(side.rows))]
-    back = side.row_pieces.starts[1:].long()[row] - 1 - torch.arange(len(row), device=row.device)
-    in_group = (row - first[row] - back)[pieces]
+    row = side.row_pieces.number(len(side.pieces))  # (pieces,)
+    current = side.row_pieces.starts[1:].long() - 1  # (rows,) which piece is the current sentence
+    first = current[side.group_rows.starts[:-1].long()][side.group_rows.number(len(side.rows))]
+    in_group = (side.piece_places - side.piece_places[first][row])[side.pieces.number(len(side.tokens))]
     return in_group, in_group[side.current]
 
 
