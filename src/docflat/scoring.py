@@ -50,6 +50,20 @@ class Candidates:
         return len(self.source) + sum(map(len, self.source_context)) + target
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A batch of candidates on its way: only `scored` waits for the numbers."""
+
+    scores: Tensor  # (current,) where the model is
+    labels: Tensor  # (current,) on the host
+    sentences: Segments  # over both, on the host
+    counts: Array  # (examples,) candidates of each
+
+    def scored(self) -> list[list[Scored]]:
+        each = iter(split_scores(self.scores, self.labels, self.sentences))
+        return [[next(each) for _ in range(count)] for count in self.counts]
+
+
 class Scorer:
     """Scores given translations with a model."""
 
@@ -114,16 +128,23 @@ class Scorer:
         An example sees its own context and nothing else of the batch.
         """
         found: list[list[Scored]] = []
+        running: _Running | None = None
         start = tokens = 0
         for end, example in enumerate(examples):
             tokens += example.tokens
-            if tokens >= self.budget or end == len(examples) - 1:
-                found += self._candidates(examples[start : end + 1])
-                done(end + 1 - start)
-                start, tokens = end + 1, 0
+            if tokens < self.budget and end < len(examples) - 1:
+                continue
+            before, running = running, self._start(examples[start : end + 1])
+            start, tokens = end + 1, 0
+            if before is not None:  # a GPU works on the next batch meanwhile
+                found += before.scored()
+                done(len(before.counts))
+        if running is not None:
+            found += running.scored()
+            done(len(running.counts))
         return found
 
-    def _candidates(self, examples: Sequence[Candidates]) -> list[list[Scored]]:
+    def _start(self, examples: Sequence[Candidates]) -> _Running:
         counts = np.array([len(example.translations) for example in examples], dtype=np.int64)
         source, source_rows = lay_context(
             [(example.source_context, [example.source]) for example in examples], self.rows.context or 0
@@ -137,16 +158,15 @@ class Scorer:
         target_rows = self.layout.target_rows(replace(target_rows, context=np.repeat(shortest, counts)))
         source_side = flatten_side(source, source_rows, self.layout, close=True).to(self.device)
         target_side = flatten_side(target, target_rows, self.layout, close=False)
+        sentences, labels = target_side.sentences, labels_of(target_side, self.layout.eos)
         sharing = Sharing.of_rows(target_side, counts, self.model.looks_ahead).to(self.device)
         target_side = target_side.to(self.device)
-        labels = labels_of(target_side, self.layout.eos)
         with torch.inference_mode():
             memory = self.model.encode(source_side)
             states = decode_candidates(self.model, target_side, memory, sharing)
             logits = self.model.embedding.logits(states[sharing.current_first])
-            scores = token_scores(logits, labels, sharing.current_spread)
-        scored = iter(split_scores(scores, labels, target_side.sentences))
-        return [[next(scored) for _ in range(count)] for count in counts]
+            scores = token_scores(logits, labels.to(self.device), sharing.current_spread)
+        return _Running(scores, labels, sentences, counts)
 
     def _trimmed_context(
         self, source: SentenceList, source_rows: Rows, target: SentenceList, target_rows: Rows, counts: Array
@@ -208,7 +228,7 @@ class Sharing:
         current = side.current.numpy()
         first, spread = distinct(same)
         current_first, current_spread = distinct(np.searchsorted(current, same[current]))
-        of_source = source[side.rows.number(len(own)).numpy()]
+        of_source = np.repeat(source, side.rows.lengths.numpy())
         return cls(
             torch.from_numpy(source),
             torch.from_numpy(first),
@@ -238,7 +258,7 @@ def same_beginnings(side: Side, leader: Array) -> Array:
     Tokens are equal if all before them are too: (tokens,).
     """
     tokens, starts = side.tokens.numpy(), side.rows.starts.numpy().astype(np.int64)
-    row = side.rows.number(len(tokens)).numpy()
+    row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     own = np.arange(len(tokens))
     place = own - starts[row]
     other = starts[leader[row]] + place  # the same place in the leader, unless that is shorter
