@@ -13,7 +13,19 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from docflat import __version__
-from docflat.commands import compare, contrast_build, evaluate, inspect, prepare, probe, systems, train, translate
+from docflat.commands import (
+    compare,
+    context,
+    contrast,
+    contrast_build,
+    evaluate,
+    inspect,
+    prepare,
+    probe,
+    systems,
+    train,
+    translate,
+)
 from docflat.errors import InputError
 from docflat.settings import nearest
 
@@ -68,10 +80,22 @@ VERBS: tuple[Verb, ...] = (
         compare,
     ),
     Verb(
+        "contrast",
+        "measure how often a model prefers the right translation in its context",
+        "docflat contrast contrapro.jsonl --model runs/first/model --by pronoun,distance --scores scores.jsonl",
+        contrast,
+    ),
+    Verb(
         "contrast build",
         "make a contrastive set of German pronouns from aligned documents",
         "docflat contrast build --source test.en --target test.de --balance -o pronouns.jsonl",
         contrast_build,
+    ),
+    Verb(
+        "context",
+        "find the words of a reference that context makes more likely (P-CXMI)",
+        "docflat context --model runs/first/model --source test.en --reference test.de --tokens tokens.jsonl",
+        context,
     ),
     Verb(
         "inspect",

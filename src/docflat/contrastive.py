@@ -80,27 +80,42 @@ def accuracies(
 
     The default is pronoun and distance, where examples have them. None is the value of examples without the field.
     """
+    verdicts = [_verdict(candidates) for candidates in scores]
+    return [
+        _row(name, value, [verdicts[n] for n in numbers])
+        for name, value, numbers in grouped(examples, by, usual=("pronoun", "distance"))
+    ]
+
+
+def grouped(
+    examples: Sequence[ContrastiveExample], by: Sequence[str] | None, usual: Sequence[str]
+) -> list[tuple[str, str | int | None, list[int]]]:
+    """(field, value, numbers of the examples): all of them, then each value of each field.
+
+    The default is what is usual, where examples have it.
+    """
     known = list(dict.fromkeys(name for example in examples for name in example.fields))
     for name in by or ():
         if name not in known:
             hint = nearest(name, known, f"; they have {', '.join(known)}" if known else "")
             raise InputError(f"no example has a field {name!r}{hint}")
-    by = [name for name in ("pronoun", "distance") if name in known] if by is None else by
-    verdicts = [_verdict(candidates) for candidates in scores]
-    rows = [_row("all", None, verdicts)]
-    for name in by:
-        groups: dict[str | int | None, list[tuple[bool, bool]]] = {}
-        for example, verdict in zip(examples, verdicts, strict=True):
-            groups.setdefault(_value(example, name), []).append(verdict)
-        rows += [_row(name, value, groups[value]) for value in sorted(groups, key=_order)]
-    return rows
+    found: list[tuple[str, str | int | None, list[int]]] = [("all", None, list(range(len(examples))))]
+    for name in [name for name in usual if name in known] if by is None else by:
+        groups: dict[str | int | None, list[int]] = {}
+        for number, example in enumerate(examples):
+            groups.setdefault(_value(example, name), []).append(number)
+        found += [(name, value, groups[value]) for value in sorted(groups, key=_order)]
+    return found
+
+
+def is_right(scores: Sequence[float]) -> bool:
+    """Whether the first is strictly the best: a tie is wrong."""
+    return all(scores[0] > other for other in scores[1:])
 
 
 def _verdict(candidates: Sequence[tuple[float, int]]) -> tuple[bool, bool]:
-    """Whether the reference is best by sum and by mean; a tie is wrong."""
-    sums = [total for total, _ in candidates]
-    means = [total / max(tokens, 1) for total, tokens in candidates]
-    return all(sums[0] > other for other in sums[1:]), all(means[0] > other for other in means[1:])
+    """By sum and by mean."""
+    return is_right([total for total, _ in candidates]), is_right([total / max(n, 1) for total, n in candidates])
 
 
 def _row(name: str, value: str | int | None, verdicts: Sequence[tuple[bool, bool]]) -> dict[str, object]:

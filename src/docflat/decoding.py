@@ -214,6 +214,19 @@ class Decoder:
             done(len(batch))
         return walk.translations()
 
+    def last_sentences(
+        self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]], done: Callable[[int], None]
+    ) -> list[Ids]:
+        """The last sentence of each document, after given translations of those before it; no other row is seen."""
+        walk = Walk(documents, self.context, window=1)
+        target = SentenceList([ids for document in first for ids in document])
+        rows = walk.rows.take(np.flatnonzero(np.isin(walk.rows.sentence, np.cumsum(walk.sizes) - 1)))
+        walk.rows = trim(rows, walk.source, target, self.max_tokens, self.layout.target_context)
+        for batch in walk.batches(self.settings.batch_size):
+            self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), target, None)
+            done(len(batch))
+        return [document[-1] for document in walk.translations()]
+
     def sequential(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
         """Every sentence with its context, whose translations are the final ones; documents go in lockstep."""
         walk = Walk(documents, self.context, self.settings.window)

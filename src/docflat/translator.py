@@ -46,11 +46,18 @@ class Translator:
             one.model.to(device=device, dtype=torch.bfloat16 if half else torch.float32)
         return cls(*loaded)
 
+    @property
+    def reads_target(self) -> bool:
+        """Whether a translation depends on those of other sentences; if not, a first pass has nothing to do."""
+        return self.folder.config.rows.target_context is not False or "batch" in self.folder.system.target
+
     def settings(self, **given: Any) -> DecodingSettings:
         """Decoding settings with this model's defaults: the best mode it was trained for."""
         system = self.folder.system
         if given.get("mode") in (None, "auto"):
-            two_passes = self.first_pass is not None or self.folder.config.rows.context_free > 0
+            two_passes = (
+                self.first_pass is not None or self.folder.config.rows.context_free > 0 or not self.reads_target
+            )
             given["mode"] = "sentence" if system.sentence_level else "two-pass" if two_passes else "sequential"
         elif system.sentence_level and given["mode"] != "sentence":
             raise InputError(f"{system.name} translates sentence by sentence; it has no mode {given['mode']!r}")
@@ -58,6 +65,9 @@ class Translator:
             if set_ is not None and given["mode"] != "two-pass":
                 raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {given['mode']}")
         given["window"] = given.get("window") or self.folder.config.rows.window or None
+        most = system.rows.get("window")
+        if most and (given["window"] or 0) > most:
+            raise InputError(f"{system.name} takes a window of at most {most}, not {given['window']}")
         return DecodingSettings(**{key: value for key, value in given.items() if value is not None})
 
     def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
@@ -113,8 +123,8 @@ class Translator:
         """Log-probability of each given translation, with the others as its context, or of each alone."""
         if len(sentences) != len(translations):
             raise ValueError(f"{len(sentences)} sentences, but {len(translations)} translations")
-        encode = self.folder.subwords.encode
-        source, target = ([encode(text) for text in texts] for texts in (sentences, translations))
+        encode = self.folder.subwords.encode_batch
+        source, target = encode(sentences, "source"), encode(translations, "target")
         (scored,) = Scorer(self.folder).documents([source], [target], context)
         return [sentence.total for sentence in scored]
 
@@ -124,18 +134,22 @@ class Translator:
         settings: DecodingSettings,
         done: Callable[[int], None] = lambda sentences: None,
     ) -> list[list[Ids]]:
-        decoder = self._decoder(self.folder, settings)
+        decoder = self.decoder(settings)
         if settings.mode == "sentence":
             return decoder.sentence_by_sentence(documents, done)
         if settings.mode == "sequential":
             return decoder.sequential(documents, done)
+        if not self.reads_target:
+            return decoder.second_pass(documents, [[[] for _ in document] for document in documents], done)
         first = self.first_pass or self.folder
         if first.subwords.hash != self.folder.subwords.hash:
             raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
-        alone = self._decoder(first, replace(settings, mode="sentence"))
+        alone = self.decoder(replace(settings, mode="sentence"), first)
         return decoder.second_pass(documents, alone.sentence_by_sentence(documents, lambda n: None), done)
 
-    def _decoder(self, folder: ModelFolder, settings: DecodingSettings) -> Decoder:
+    def decoder(self, settings: DecodingSettings, folder: ModelFolder | None = None) -> Decoder:
+        """Of this model, or of that of the first pass."""
+        folder = folder or self.folder
         rows = folder.config.rows
         return Decoder(folder.model, folder.system.layout(rows, folder.model.vocabulary), rows, settings)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
+
+    from docflat.translator import Translator
 
 BOUNDARIES = ("auto", "empty-lines", "d-lines", "docids", "starts", "none")
 
@@ -50,6 +52,23 @@ def add_test_set(parser: ArgumentParser, default: str) -> None:
     parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line of the reference")
     parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines of the reference that start documents")
     add_json(parser)
+
+
+def add_model(parser: ArgumentParser) -> None:
+    """Options of the verbs that ask a model."""
+    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="model folder")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any")
+    parser.add_argument("--threads", type=whole(1), metavar="N", help="threads on the CPU (default: all cores)")
+
+
+def load_translator(arguments: Namespace) -> Translator:
+    from docflat.translator import Translator
+
+    if arguments.threads:
+        import torch
+
+        torch.set_num_threads(arguments.threads)
+    return Translator.load(arguments.model, device=arguments.device)
 
 
 def add_number(parser: ArgumentParser | _ArgumentGroup, option: str, default: int, what: str, least: int = 1) -> None:

@@ -1,0 +1,122 @@
+"""`docflat context`: which words of a reference the context makes more likely (P-CXMI)."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from docflat.commands.arguments import add_boundaries, add_json, add_model, add_number, load_translator
+from docflat.commands.outputs import check_output, write_json_lines
+from docflat.console import print_json, print_rows, progress, warn
+
+if TYPE_CHECKING:
+    from docflat.cxmi import SentenceCXMI
+    from docflat.testsets import Side
+
+Record = dict[str, object]
+SHOWN = 60  # characters of a sentence in the table
+
+
+def arguments(parser: ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--source", type=Path, required=True, metavar="FILE", help="documents")
+    parser.add_argument("--reference", type=Path, required=True, metavar="FILE", help="their translations")
+    add_number(parser, "--show", 20, "words with the highest P-CXMI to show", least=0)
+    parser.add_argument("--tokens", type=Path, metavar="FILE", help="write every token's P-CXMI as JSON lines")
+    add_boundaries(parser)
+    parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line of the reference")
+    parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines of the reference that start documents")
+    add_json(parser)
+
+
+class _Found(NamedTuple):
+    document: int  # from 1
+    line: int  # of the reference
+    text: str
+    scored: SentenceCXMI
+
+
+def run(arguments: Namespace) -> None:
+    from docflat.contexts import signature_of_text
+    from docflat.cxmi import cxmi
+    from docflat.testsets import Marking, read_beside, read_reference
+
+    check_output(arguments.tokens)
+    marking = Marking(arguments.boundaries, arguments.docids, arguments.starts)
+    reference = read_reference(arguments.reference, marking)
+    source = read_beside(arguments.source, reference, marking, "source")
+    translator = load_translator(arguments)
+    system = translator.folder.system
+    if not (system.source or system.target):
+        warn(f"{system.name} sees no context: every P-CXMI is 0")
+    with progress("scoring", 2 * len(reference.sentences)) as advance:
+        scored = cxmi(translator, source.documents, reference.documents, advance)
+    found = list(_sentences(source, reference, scored))
+    if arguments.tokens:
+        write_json_lines(arguments.tokens, (record for one in found for record in _tokens(one)))
+    means, words = _means(found), _words(found, arguments.show)
+    line = signature_of_text(source.sentences, reference.sentences, translator)
+    if arguments.json:
+        print_json({"signature": line, "means": means, "words": words})
+        return
+    print_rows(means, title=str(reference.file))
+    if words:
+        print()
+        print_rows([{**word, "sentence": _shortened(str(word["sentence"]))} for word in words])
+    print(f"\n{line}")
+
+
+def _sentences(source: Side, reference: Side, scored: list[list[SentenceCXMI]]) -> Iterator[_Found]:
+    """Those with words on both sides; an empty one is context, and says nothing itself."""
+    sides = zip(source.documents, reference.documents, reference.lines, scored, strict=True)
+    for number, (originals, texts, lines, document) in enumerate(sides, 1):
+        for original, text, line, one in zip(originals, texts, lines, document, strict=True):
+            if original.strip() and text.strip():
+                yield _Found(number, line, text, one)
+
+
+def _means(found: list[_Found]) -> list[Record]:
+    """Over tokens, the end of each sentence among them, and over sentences."""
+    given = sum(sum(one.scored.with_context) for one in found)
+    alone = sum(sum(one.scored.without) for one in found)
+    tokens = sum(len(one.scored.pieces) for one in found)
+    return [
+        {
+            "per": unit,
+            "number": number,
+            "log p with context": given / number,
+            "log p without": alone / number,
+            "P-CXMI": (given - alone) / number,
+        }
+        for unit, number in (("token", tokens), ("sentence", len(found)))
+    ]
+
+
+def _words(found: list[_Found], show: int) -> list[Record]:
+    """The words that gain most."""
+    words = ((value, word, one) for one in found for word, value in one.scored.words())
+    highest = sorted(words, key=lambda each: -each[0])[:show]
+    return [
+        {"word": word, "P-CXMI": value, "document": one.document, "line": one.line, "sentence": one.text}
+        for value, word, one in highest
+    ]
+
+
+def _tokens(one: _Found) -> Iterator[Record]:
+    columns = zip(one.scored.pieces, one.scored.with_context, one.scored.without, one.scored.values, strict=True)
+    for place, (piece, given, alone, value) in enumerate(columns, 1):
+        yield {
+            "document": one.document,
+            "line": one.line,
+            "place": place,
+            "token": piece,
+            "with_context": given,
+            "without": alone,
+            "cxmi": value,
+        }
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -1,0 +1,108 @@
+"""`docflat contrast`: how often a model prefers the right translation in its context, or finds it itself."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docflat.commands.arguments import add_json, add_model, add_number, load_translator, names, whole
+from docflat.commands.outputs import check_output, write_json_lines
+from docflat.console import print_json, print_rows, progress, warn
+from docflat.errors import InputError
+
+if TYPE_CHECKING:
+    from docflat.contrastive import ContrastiveExample
+    from docflat.translator import Translator
+
+Record = dict[str, object]
+Found = tuple[list[Record], list[Record]]  # rows of the table, a record for each example
+
+
+def arguments(parser: ArgumentParser) -> None:
+    what = "contrastive set: ContraPro, Bawden et al., Voita et al., or JSON lines (docs/contrast.md)"
+    parser.add_argument("set", type=Path, metavar="SET", help=what)
+    add_model(parser)
+    parser.add_argument("--documents", type=Path, metavar="FOLDER", help="the documents of ContraPro's own JSON")
+    parser.add_argument("--by", type=names, metavar="A,B", help="fields to tell apart (default: pronoun,distance)")
+    parser.add_argument(
+        "--context",
+        choices=("gold", "none", "first-pass", "random"),
+        default="gold",
+        help="that of the set; none; translated by the model; that of another example (default: gold)",
+    )
+    parser.add_argument(
+        "--generate",
+        action="store_true",
+        help="translate, and look for the word that tells the right translation from the others",
+    )
+    what = "write what each example got as JSON lines: scores, or with --generate its translation"
+    parser.add_argument("--scores", type=Path, metavar="FILE", help=what)
+    parser.add_argument("--limit", type=whole(1), metavar="N", help="examples, drawn at random (default: all)")
+    add_number(parser, "--seed", 1, "of --limit and of random contexts", least=0)
+    add_number(parser, "--beam", 5, "hypotheses a sentence, where the model translates")
+    add_json(parser)
+
+
+def run(arguments: Namespace) -> None:
+    from docflat.contexts import draw, in_context, sentences_before, signature
+    from docflat.contrastive import grouped, read_contrastive
+
+    check_output(arguments.scores)
+    # ContraPro's own JSON comes without its context, which is then not missed.
+    kept = 0 if arguments.context == "none" else None
+    examples = draw(read_contrastive(arguments.set, arguments.documents, kept), arguments.limit, arguments.seed)
+    try:
+        grouped(examples, arguments.by, usual=())  # what is wrong with --by should not show after the work
+    except InputError as error:
+        raise InputError(str(error), arguments.set) from None
+    translator = load_translator(arguments)
+    if arguments.context != "none" and not translator.folder.config.rows.context:
+        warn(f"{translator.folder.config.system} reads no local context: it finds the same in any")
+    total = len(sentences_before(examples, translator)) if arguments.context == "first-pass" else None
+    with progress("translating the context", total) if total else progress("preparing") as advance:
+        examples = in_context(examples, arguments.context, translator, arguments.seed, arguments.beam, advance)
+    rows, records = (_generate if arguments.generate else _score)(arguments, translator, examples)
+    if arguments.scores:
+        write_json_lines(arguments.scores, records)
+    rule = "generated" if arguments.generate else "strictly-best-sum"
+    beam = arguments.beam if arguments.generate or arguments.context == "first-pass" else None
+    seed = arguments.seed if arguments.limit or arguments.context == "random" else None
+    line = signature(examples, translator, arguments.context, rule=rule, beam=beam, seed=seed)
+    if arguments.json:
+        print_json({"signature": line, "accuracies": rows})
+        return
+    print_rows(rows, title=str(arguments.set))
+    print(f"\n{line}")
+
+
+def _score(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Found:
+    from docflat.contexts import score_examples
+    from docflat.contrastive import accuracies, is_right
+
+    with progress("scoring", len(examples)) as advance:
+        scores = score_examples(translator, examples, advance)
+    records: list[Record] = [
+        {
+            **example.fields,
+            "candidates": example.candidates,
+            "scores": [total for total, _ in candidates],
+            "tokens": [tokens for _, tokens in candidates],
+            "right": is_right([total for total, _ in candidates]),
+        }
+        for example, candidates in zip(examples, scores, strict=True)
+    ]
+    return accuracies(examples, scores, arguments.by), records
+
+
+def _generate(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Found:
+    from docflat.contexts import judge, translate_examples, verdict_rows
+
+    with progress("translating", len(examples)) as advance:
+        translations = translate_examples(translator, examples, arguments.beam, advance)
+    verdicts = [judge(example, text) for example, text in zip(examples, translations, strict=True)]
+    records: list[Record] = [
+        {**example.fields, "candidates": example.candidates, "translation": text, "verdict": verdict}
+        for example, text, verdict in zip(examples, translations, verdicts, strict=True)
+    ]
+    return verdict_rows(examples, verdicts, arguments.by), records

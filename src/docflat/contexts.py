@@ -1,0 +1,238 @@
+"""Contrastive examples with a model: scored or translated, in their own context, another one, or none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, TypeVar, get_args
+
+from docflat import __version__
+from docflat.contrastive import ContrastiveExample, Scores, grouped
+from docflat.decoding import DecodingSettings, Ids
+from docflat.errors import InputError
+from docflat.scoring import Candidates, Scorer
+from docflat.subwords import SideName, Subwords
+from docflat.translator import Translator, one_line
+
+ContextKind = Literal["gold", "none", "first-pass", "random"]
+Verdict = Literal["right", "wrong", "neither"]
+T = TypeVar("T")
+
+_WORDS_AND_MARKS = re.compile(r"\w+(?:-\w+)*|[^\w\s]")
+_OPENERS = frozenset(".?!:…\"„“”»«‚‘'()-–—")  # a sentence may begin after them
+
+
+def _nothing(done: int) -> None:
+    """Where nobody asks for the progress."""
+
+
+def signature(
+    examples: Sequence[ContrastiveExample], translator: Translator, context: ContextKind, **settings: object
+) -> str:
+    """What a figure depends on, as sacreBLEU says it. Sets are named by what is in them, whatever their format."""
+    contexts = list(map(_both_contexts, examples))
+    given = {
+        "set": _hash((example.source, example.candidates) for example in examples),
+        "examples": len(examples),
+        "context": context,
+        "contexts": _hash(contexts) if any(source for source, _ in contexts) else None,
+        **settings,
+    }
+    return _signature(given, translator)
+
+
+def signature_of_text(sources: Sequence[str], references: Sequence[str], translator: Translator) -> str:
+    text = _hash(zip(sources, references, strict=True))
+    return _signature({"text": text, "sentences": len(references), "context": "gold"}, translator)
+
+
+def _signature(given: Mapping[str, object], translator: Translator) -> str:
+    precision = {"torch.bfloat16": "bf16"}.get(str(translator.folder.model.embedding.weight.dtype), "fp32")
+    parts = {**given, "precision": precision, "version": f"docflat-{__version__}"}
+    return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
+
+
+def _hash(items: Iterable[object]) -> str:
+    digest = hashlib.sha256()
+    for item in items:
+        digest.update(f"{json.dumps(item)}\n".encode())
+    return digest.hexdigest()[:8]
+
+
+def draw(items: Sequence[T], limit: int | None, seed: int) -> list[T]:
+    """So many of them, drawn at random, in their order: sets are often sorted."""
+    if limit is None or limit >= len(items):
+        return list(items)
+    return [items[n] for n in sorted(random.Random(seed).sample(range(len(items)), limit))]
+
+
+def in_context(
+    examples: Sequence[ContrastiveExample],
+    kind: ContextKind,
+    translator: Translator,
+    seed: int = 1,
+    beam: int = 5,
+    done: Callable[[int], None] = _nothing,
+) -> list[ContrastiveExample]:
+    """The examples in another context.
+
+    gold: their own. none: alone. first-pass: the target side is the model's translation of the source side, sentence
+    by sentence. random: that of another example.
+    """
+    if kind == "gold":
+        return list(examples)
+    if kind == "none":
+        return [replace(example, source_context=(), target_context=()) for example in examples]
+    if kind == "random":
+        return _in_random_context(examples, seed)
+    if kind == "first-pass":
+        return _in_first_pass(examples, translator, beam, done)
+    raise InputError(f"context {kind!r}: there are {', '.join(get_args(ContextKind))}")
+
+
+def _in_random_context(examples: Sequence[ContrastiveExample], seed: int) -> list[ContrastiveExample]:
+    """Each in the context of another; one without context stays without, so that both ways compare the same."""
+    givers = [example for example in examples if example.source_context]
+    if len({giver.source_context for giver in givers}) < 2:
+        raise InputError("a random context needs at least two examples with different contexts")
+    chance = random.Random(seed)
+    found = []
+    for example in examples:
+        giver = example
+        while example.source_context and giver.source_context == example.source_context:
+            giver = chance.choice(givers)
+        found.append(replace(example, source_context=giver.source_context, target_context=giver.target_context))
+    return found
+
+
+def _in_first_pass(
+    examples: Sequence[ContrastiveExample], translator: Translator, beam: int, done: Callable[[int], None]
+) -> list[ContrastiveExample]:
+    needed = sentences_before(examples, translator)
+    translations = translator.translate_documents(([text] for text in needed), done=done, mode="sentence", beam=beam)
+    known = {text: translation for text, (translation,) in zip(needed, translations, strict=True)}
+    return [
+        replace(example, target_context=tuple(known.get(text, "") for text in example.source_context))
+        for example in examples
+    ]
+
+
+def sentences_before(examples: Sequence[ContrastiveExample], translator: Translator) -> list[str]:
+    """The source context, as far as it is read; a sentence is often context of several examples."""
+    read = translator.folder.config.rows.context or 0
+    return list(dict.fromkeys(text for example in examples for text in nearest(example.source_context, read)))
+
+
+def nearest(context: Sequence[T], number: int) -> Sequence[T]:
+    """The last so many."""
+    return context[max(len(context) - number, 0) :]
+
+
+def score_examples(
+    translator: Translator, examples: Sequence[ContrastiveExample], done: Callable[[int], None] = _nothing
+) -> Scores:
+    """Of each candidate of each example, the reference first: sum of log-probabilities, and over how many tokens."""
+    candidates = encode_examples(translator, examples)
+    # Like lengths together, as the CPU pads them; the longest first, so that memory is short at once or never.
+    order = sorted(range(len(candidates)), key=lambda n: -candidates[n].tokens)
+    scored = Scorer(translator.folder).candidates([candidates[n] for n in order], done)
+    found: Scores = [[] for _ in examples]
+    for n, sentences in zip(order, scored, strict=True):
+        found[n] = [(sentence.total, len(sentence.log_probabilities)) for sentence in sentences]
+    return found
+
+
+def encode_examples(translator: Translator, examples: Sequence[ContrastiveExample]) -> list[Candidates]:
+    read = translator.folder.config.rows.context or 0
+    sources = _encode(translator.folder.subwords, "source", [(example.source,) for example in examples])
+    targets = _encode(translator.folder.subwords, "target", [example.candidates for example in examples])
+    contexts = _encode_contexts(translator.folder.subwords, examples, read)
+    return [
+        Candidates(source, translations, *context)
+        for (source,), translations, context in zip(sources, targets, contexts, strict=True)
+    ]
+
+
+def _encode_contexts(
+    subwords: Subwords, examples: Sequence[ContrastiveExample], read: int
+) -> list[tuple[list[Ids], list[Ids]]]:
+    """Older sentences than are read stay empty: they only count."""
+    sides: list[list[list[Ids]]] = []
+    for side, contexts in zip(get_args(SideName), zip(*map(_both_contexts, examples), strict=True), strict=True):
+        encoded = _encode(subwords, side, [nearest(context, read) for context in contexts])
+        sides.append([[[]] * (len(context) - read) + ids for context, ids in zip(contexts, encoded, strict=True)])
+    return list(zip(*sides, strict=True))
+
+
+def _both_contexts(example: ContrastiveExample) -> tuple[Sequence[str], Sequence[str]]:
+    return example.source_context, example.target_context
+
+
+def _encode(subwords: Subwords, side: SideName, groups: Sequence[Sequence[str]]) -> list[list[Ids]]:
+    """All at once, on all cores."""
+    ids = iter(subwords.encode_batch([text for texts in groups for text in texts], side))
+    return [[next(ids) for _ in texts] for texts in groups]
+
+
+def translate_examples(
+    translator: Translator,
+    examples: Sequence[ContrastiveExample],
+    beam: int = 5,
+    done: Callable[[int], None] = _nothing,
+) -> list[str]:
+    """The source sentences, each after its context on both sides."""
+    contexts = _encode_contexts(translator.folder.subwords, examples, translator.folder.config.rows.context or 0)
+    sources = _encode(translator.folder.subwords, "source", [(example.source,) for example in examples])
+    documents = [[*before, source] for (before, _), (source,) in zip(contexts, sources, strict=True)]
+    given = [[*before, []] for _, before in contexts]
+    decoder = translator.decoder(DecodingSettings(beam=beam))
+    return [one_line(translator.folder.subwords.decode(ids)) for ids in decoder.last_sentences(documents, given, done)]
+
+
+def judge(example: ContrastiveExample, translation: str) -> Verdict:
+    """Whether a translation has the word that tells the reference from the contrastives, and none of theirs.
+
+    A word that all candidates have counts only where there is one more of it: "er sah sie" has one sie in any case.
+    """
+    reference, *others = (Counter(_words(text)) for text in example.candidates)
+    common = reference
+    for other in others:
+        common = common & other
+    telling = (reference - common).keys()
+    misleading = {word for other in others for word in other - common} - telling
+    more = (Counter(_words(translation)) - common).keys()
+    if more & misleading:
+        return "wrong"
+    return "right" if more & telling else "neither"
+
+
+def _words(text: str) -> list[str]:
+    """Words as they are within a sentence: a capital there is no accident, German Sie is not sie."""
+    found = []
+    starts = True
+    for word in _WORDS_AND_MARKS.findall(text):
+        if word[0].isalnum():
+            found.append(word.lower() if starts else word)
+        starts = word in _OPENERS
+    return found
+
+
+def verdict_rows(
+    examples: Sequence[ContrastiveExample], verdicts: Sequence[Verdict], by: Sequence[str] | None = None
+) -> list[dict[str, object]]:
+    """Rows of a table: over all examples, then for each value of each field of `by`, by default the pronoun."""
+    return [
+        {
+            "by": name,
+            "value": value,
+            "examples": len(numbers),
+            "accuracy": sum(verdicts[n] == "right" for n in numbers) / len(numbers),
+            **{verdict: sum(verdicts[n] == verdict for n in numbers) for verdict in get_args(Verdict)},
+        }
+        for name, value, numbers in grouped(examples, by, usual=("pronoun",))
+    ]
