@@ -1,1 +1,45 @@
 """File formats: each reads a file into segments of text and writes it again with other text in their place."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from docflat.errors import InputError
+from docflat.formats.segments import Format
+
+# Modules are imported when a file asks for them: some need packages of the extra `files`.
+FORMATS: dict[str, str] = {
+    ".txt": "txt:Txt",
+    ".md": "markdown:Markdown",
+    ".markdown": "markdown:Markdown",
+    ".html": "html:Html",
+    ".htm": "html:Html",
+    ".json": "json:Json",
+    ".jsonl": "json:Json",
+    ".docx": "docx:Docx",
+    ".pptx": "pptx:Pptx",
+    ".odt": "odt:Odt",
+    ".srt": "srt:Srt",
+    ".vtt": "vtt:Vtt",
+    ".po": "po:Po",
+    ".pot": "po:Po",
+    ".xliff": "xliff:Xliff",
+    ".xlf": "xliff:Xliff",
+}
+
+
+def find_format(path: str | Path, **options: Any) -> Format:
+    """The format of files with this suffix; options are those of its class."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError(f"no format for files ending in {suffix!r}; there are {', '.join(FORMATS)}", path)
+    module, name = FORMATS[suffix].split(":")
+    try:
+        found: Format = getattr(import_module(f"docflat.formats.{module}"), name)(**options)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "docflat":
+            raise
+        raise InputError(f"{suffix} files need {error.name}: pip install 'docflat[files]'", path) from None
+    return found

@@ -1,0 +1,99 @@
+"""Reading files that may be broken or hostile: what is too large, too deep or not what it says is an InputError."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docflat.errors import InputError
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+MOST_BYTES = 64 << 20  # of a file, and of what a zip unpacks to
+MOST_MEMBERS = 10_000  # of a zip
+MOST_RATIO = 200  # of unpacked to packed; XML of real documents packs to a tenth or so
+SMALL = 1 << 20  # below this a ratio is harmless
+DEEPEST = 200  # elements or values in each other
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # old office files, and the wrapper of encrypted new ones
+
+
+def read_file(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from None
+    if len(data) > MOST_BYTES:
+        raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, the most of one file", path)
+    return data
+
+
+def read_text(data: bytes, file: str) -> str:
+    """UTF-8, without its byte order mark: `data.startswith(codecs.BOM_UTF8)` tells whether there is one."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", file, data.count(b"\n", 0, error.start) + 1) from None
+
+
+def read_zip(data: bytes, file: str) -> dict[str, bytes]:
+    """The members of a zip by name, in its order; folders left out."""
+    if data.startswith(_OLE):
+        raise InputError("is encrypted, or an office file of before 2007; save it anew, without a password", file)
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            if len(members) > MOST_MEMBERS:
+                raise InputError(f"has {len(members)} parts; {MOST_MEMBERS} are the most", file)
+            found: dict[str, bytes] = {}
+            for member in members:
+                if member.flag_bits & 1:
+                    raise InputError("is encrypted; save it anew, without a password", file)
+                if member.filename in found:
+                    raise InputError(f"has two parts named {member.filename!r}", file)
+                left = MOST_BYTES - sum(map(len, found.values()))
+                found[member.filename] = _unpack(archive, member, left, file)
+            return found
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as error:
+        raise InputError(f"is broken: {error}", file) from None
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left: int, file: str) -> bytes:
+    """What a member says of its size may be a lie: only what comes out counts."""
+    allowed = min(left, max(SMALL, MOST_RATIO * member.compress_size))
+    with archive.open(member) as stream:
+        data = stream.read(allowed + 1)
+    if len(data) > left:
+        raise InputError(f"unpacks to more than {MOST_BYTES >> 20} MiB, the most of one file", file)
+    if len(data) > allowed:
+        raise InputError(f"{member.filename} unpacks to more than {MOST_RATIO} times its size: a zip bomb?", file)
+    return data
+
+
+def parse_xml(data: bytes, file: str) -> etree._Element:
+    """The root of an XML document. No entities, no network, no DTD; a comment or a CDATA section stays what it is."""
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        huge_tree=False,  # libxml2's own limits: depth, length of a text
+        strip_cdata=False,
+        remove_blank_text=False,
+    )
+    if b"<!ENTITY" in data:
+        raise InputError("declares XML entities, which are not read", file)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise InputError(f"is not XML: {error}", file) from None
+    declared: Any = root.getroottree().docinfo.internalDTD  # the stubs know little of it
+    if declared is not None and declared.entities():  # in another encoding
+        raise InputError("declares XML entities, which are not read", file)
+    return root
