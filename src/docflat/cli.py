@@ -22,6 +22,7 @@ from docflat.commands import (
     inspect,
     prepare,
     probe,
+    reproduce,
     systems,
     train,
     translate,
@@ -108,6 +109,12 @@ VERBS: tuple[Verb, ...] = (
         "measure on a made-up language how far each system sees",
         "docflat probe --systems doc2doc,docflat-c --out runs/probe",
         probe,
+    ),
+    Verb(
+        "reproduce",
+        "measure the paper's tables and figures, all or some, and write a report",
+        "docflat reproduce --data prepared --only table2,speed --datasets ted --minutes 30 --out runs/reproduce",
+        reproduce,
     ),
     Verb("systems", "list the systems a recipe can name", "docflat systems --json", systems),
 )

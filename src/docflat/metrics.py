@@ -135,17 +135,20 @@ class Metrics:
         return results
 
     def compare(self, sides: Sequence[Side], bootstrap: int = 1000, randomisation: int = 10000) -> list[Comparison]:
-        """The first is the baseline. bootstrap, randomisation: resamples and trials of the paired tests."""
+        """The first is the baseline. bootstrap, randomisation: resamples and trials of the paired tests; 0: none."""
         comparisons = []
         for name, metric in self.metrics.items():
             systems: list[tuple[str, Sequence[str]]] = [(str(side.file), _segments(name, side)) for side in sides]
             signature, by_bootstrap = _paired_test("bs", systems, metric, bootstrap)
-            _, by_randomisation = _paired_test("ar", systems, metric, randomisation)
-            signature.update("ar", randomisation)  # beside bs, as sacreBLEU writes where it does both
+            by_randomisation: list[float | None] = [None] * len(systems)
+            if randomisation:
+                _, trials = _paired_test("ar", systems, metric, randomisation)
+                by_randomisation = [trial.p_value for trial in trials]
+                signature.update("ar", randomisation)  # beside bs, as sacreBLEU writes where it does both
             text = _format(name, signature)
-            for (system, _), bs, ar in zip(systems, by_bootstrap, by_randomisation, strict=True):
+            for (system, _), bs, p_randomisation in zip(systems, by_bootstrap, by_randomisation, strict=True):
                 scores = (float(bs.score), float(bs.mean), float(bs.ci))
-                comparisons.append(Comparison(name, *scores, text, system, bs.p_value, ar.p_value))
+                comparisons.append(Comparison(name, *scores, text, system, bs.p_value, p_randomisation))
         return comparisons
 
 

@@ -1,0 +1,180 @@
+"""`docflat reproduce`: the paper's tables and figures, measured."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docflat.commands.arguments import names, whole
+from docflat.console import warn
+from docflat.errors import InputError
+from docflat.settings import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from docflat.reproduce.data import Dataset
+    from docflat.reproduce.grid import Measure
+    from docflat.reproduce.runs import Plan
+
+
+def arguments(parser: ArgumentParser) -> None:
+    setting = "a setting instead of the recipes', for every training, such as every_stage.max_steps=2000"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=setting)
+    kept = "models, results.jsonl and the report; what is there is not run again (default: %(default)s)"
+    parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), metavar="DIR", help=kept)
+    data = "folders ted, news and europarl of `docflat prepare`, each with test.en and test.de (default: %(default)s)"
+    parser.add_argument("--data", type=Path, default=Path("prepared"), metavar="DIR", help=data)
+    recipes = "the recipes (default: %(default)s)"
+    parser.add_argument("--recipes", type=Path, default=Path("recipes"), metavar="DIR", help=recipes)
+    only = "table1 to table6, distance, context, batch, abd, speed (default: all)"
+    parser.add_argument("--only", type=names, default=[], metavar="A,B", help=only)
+    parser.add_argument("--systems", type=names, default=[], metavar="A,B", help="only their numbers (default: all)")
+    parser.add_argument("--datasets", type=names, default=[], metavar="A,B", help="of ted, news, europarl")
+    parser.add_argument("--minutes", type=float, metavar="N", help="train each stage no longer than this")
+    scale = "tiny: small made-up data and models on a CPU, to test that all of it runs"
+    parser.add_argument("--scale", choices=("full", "tiny"), default="full", help=scale)
+    jobs = "trainings at a time, on as many GPUs (default: as many as there are GPUs, or 1)"
+    parser.add_argument("--jobs", type=whole(1), metavar="N", help=jobs)
+    seen = "what is seen of other sentences' translations in decoding (default: partial, as the paper)"
+    parser.add_argument("--global-context", choices=("partial", "first-pass"), default="partial", help=seen)
+    parser.add_argument("--beam", type=whole(1), default=5, metavar="N", help="hypotheses a sentence (default: 5)")
+    parser.add_argument("--comet-model", metavar="NAME", help="a COMET checkpoint (default: none, and no COMET)")
+    parser.add_argument("--commit", metavar="ID", help="of the code, for the results (default: what git says)")
+    parser.add_argument("--report-only", action="store_true", help="run nothing; write the report of what is there")
+    parser.add_argument("--worker", action="store_true", help=SUPPRESS)
+
+
+def run(arguments: Namespace) -> None:
+    measures = _measures(arguments)
+    if arguments.report_only:
+        if not (arguments.out / "results.jsonl").exists():
+            raise InputError("there is no results.jsonl here", arguments.out)
+        return _report(arguments.out)
+    from docflat.reproduce import workers
+    from docflat.reproduce.runs import check
+
+    plan = _plan(arguments, measures)
+    if arguments.worker:
+        return workers.work(plan)
+    check(plan, workers.all_jobs(plan))
+    workers.forget_failures(plan)
+    number = arguments.jobs or workers.default_number()
+    ended = 0
+    if number == 1:
+        workers.work(plan)
+    else:
+        arguments.commit = plan.commit
+        ended = workers.start_workers([*_words(arguments), "--worker"], number)
+    workers.compare_all(plan)
+    _report(arguments.out)
+    failed = workers.failures(plan)
+    if failed or ended:
+        raise InputError("; ".join(f"{job} failed: {why}" for job, why in failed.items()) or f"{ended} workers failed")
+    return None
+
+
+def _measures(arguments: Namespace) -> list[Measure]:
+    from docflat.reproduce.grid import DATASETS
+    from docflat.reproduce.tables import chosen, tables
+
+    known = {
+        "only": list(dict.fromkeys(table.name for table in tables())),
+        "systems": list(dict.fromkeys(cell.measure.job.system for table in tables() for cell in table.cells)),
+        "datasets": list(DATASETS),
+    }
+    for option, all_ in known.items():
+        for name in getattr(arguments, option):
+            if name not in all_:
+                raise InputError(f"--{option}: unknown {name!r}{nearest(name, all_)}; there are {', '.join(all_)}")
+    return chosen(arguments.only, arguments.systems, arguments.datasets)
+
+
+def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
+    from docflat.reproduce import tiny
+    from docflat.reproduce.data import Dataset
+    from docflat.reproduce.grid import DATASETS
+    from docflat.reproduce.runs import Plan
+
+    if arguments.comet_model:
+        from docflat.metrics import check_names
+
+        check_names(["comet"], with_source=True)
+    settings: list[str] = []
+    data = arguments.data
+    if arguments.scale == "tiny":
+        import torch
+
+        # At this size threads spend more time waiting for each other than they save.
+        torch.set_num_threads(1)
+        data = arguments.out / "data"
+        if not arguments.worker:
+            tiny.make_data(data)
+        settings += tiny.SETTINGS
+    if arguments.minutes is not None:
+        settings.append(f"every_stage.max_minutes={arguments.minutes}")
+    found = {name: Dataset.find(data, name) for name in DATASETS}
+    datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
+    if not arguments.worker:
+        _say_gaps(measures, datasets, data, arguments.comet_model)
+    if not any(measure.job.dataset in datasets for measure in measures):
+        raise InputError("none of the datasets is here (docs/reproduce.md says what is expected)", data)
+    return Plan(
+        arguments.out,
+        datasets,
+        list(measures),
+        arguments.recipes,
+        (*settings, *arguments.settings),
+        arguments.global_context,
+        arguments.beam,
+        arguments.comet_model,
+        arguments.commit or _commit(),
+        shlex.join(["docflat", *_words(arguments)]),
+        arguments.scale,
+    )
+
+
+def _say_gaps(measures: Sequence[Measure], datasets: Mapping[str, Dataset], data: Path, comet: str | None) -> None:
+    for name in dict.fromkeys(measure.job.dataset for measure in measures):
+        if name not in datasets:
+            warn(f"{name} is not run: there is no {data / name}")
+        elif datasets[name].contrastive is None:
+            warn(f"{name}: accuracies are not run: there is no contrapro.jsonl in {data / name} or {data}")
+    if comet is None and any(measure.metric == "comet" for measure in measures):
+        warn("COMET is not run: --comet-model names no checkpoint")
+
+
+def _words(arguments: Namespace) -> list[str]:
+    """The command line, with what it leaves to defaults; how many work on it makes no difference."""
+    words = ["reproduce"]
+    for name, value in vars(arguments).items():
+        if name not in ("settings", "jobs", "worker") and value not in (None, [], False):
+            words.append(f"--{name.replace('_', '-')}={','.join(value) if isinstance(value, list) else value}")
+    return [*words, *arguments.settings]
+
+
+def _commit() -> str:
+    """Of the code that runs; with a plus where it was changed since."""
+    from docflat import __version__
+
+    folder = Path(__file__).parents[1]
+    try:
+        answers = [
+            subprocess.run(
+                ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--untracked-files=no", "."])
+        ]
+    except (OSError, subprocess.CalledProcessError):
+        return f"docflat {__version__}, no commit known"
+    return answers[0] + ("+" if answers[1] else "")
+
+
+def _report(out: Path) -> None:
+    from docflat.reproduce.report import write_report
+
+    for path in write_report(out):
+        print(path)

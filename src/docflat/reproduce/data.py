@@ -1,0 +1,88 @@
+"""The data of an experiment: for each dataset a prepared folder, with its test set and a contrastive set in it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from docflat.contrastive import ContrastiveExample, grouped, read_contrastive
+from docflat.corpus import Corpus
+from docflat.errors import InputError
+from docflat.subwords import Subwords
+from docflat.testsets import Marking, Side, read_beside, read_reference
+
+PACKED = ("", ".xz", ".gz", ".bz2")
+CONTRASTIVE = [f"contrapro.{kind}{packed}" for kind in ("jsonl", "json") for packed in PACKED]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    name: str
+    folder: Path  # of `docflat prepare`: tokenizer.json, train, valid
+    test_source: Path
+    test_target: Path
+    contrastive: Path | None  # a contrastive set
+
+    @classmethod
+    def find(cls, data: Path, name: str) -> Dataset | None:
+        """None where there is no folder for it; one that lacks something is an error."""
+        folder = data / name
+        if not folder.is_dir():
+            return None
+        for part in ("tokenizer.json", "train", "valid"):
+            if not (folder / part).exists():
+                raise InputError(f"there is no {part} here; `docflat prepare --out {folder}` writes it", folder)
+        source, target = (_any(folder, [f"test.{side}{packed}" for packed in PACKED]) for side in ("en", "de"))
+        if source is None or target is None:
+            raise InputError("there is no test set here: test.en and test.de, an empty line between documents", folder)
+        return cls(name, folder, source, target, _any(folder, CONTRASTIVE) or _any(data, CONTRASTIVE))
+
+    @cached_property
+    def reference(self) -> Side:
+        return read_reference(self.test_target, Marking())
+
+    @cached_property
+    def source(self) -> Side:
+        return read_beside(self.test_source, self.reference, Marking(), "source")
+
+    @cached_property
+    def examples(self) -> list[ContrastiveExample]:
+        return [] if self.contrastive is None else read_contrastive(self.contrastive)
+
+    @cached_property
+    def accuracies(self) -> set[str]:
+        """What can be measured with the contrastive set."""
+        groups = grouped(self.examples, None, usual=("pronoun", "distance"))
+        return {accuracy_name(name, value) for name, value, numbers in groups if numbers}
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """What table 1 shows."""
+        found: dict[str, int] = {}
+        for split in ("train", "valid"):
+            counts = Corpus.open(self.folder / split).counts
+            found |= {f"{split} sentences": counts.sentences, f"{split} documents": counts.documents}
+        sizes = self.reference.sizes
+        return {**found, "test sentences": sum(sizes), "test documents": len(sizes)}
+
+    @cached_property
+    def hash(self) -> str:
+        """Of all that the numbers depend on."""
+        digest = hashlib.sha256()
+        for split in ("train", "valid"):
+            digest.update(Corpus.open(self.folder / split).hash.encode())
+        digest.update(Subwords.load(self.folder / "tokenizer.json").hash.encode())
+        for path in (self.test_source, self.test_target, self.contrastive):
+            digest.update(hashlib.sha256(path.read_bytes() if path else b"").digest())
+        return digest.hexdigest()[:12]
+
+
+def accuracy_name(field: str, value: str | int | None) -> str:
+    """The metric that a row of `docflat.contrastive.accuracies` is."""
+    return "accuracy" if field == "all" else f"accuracy {value}"
+
+
+def _any(folder: Path, names: list[str]) -> Path | None:
+    return next((folder / name for name in names if (folder / name).is_file()), None)

@@ -1,0 +1,118 @@
+"""What is measured of a trained model: its translations and their scores, contrastive accuracy, speed."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from docflat.atomic import write_whole
+from docflat.checkpoints import read_json
+from docflat.contexts import score_examples
+from docflat.contrastive import accuracies, is_right
+from docflat.decoding import DecodingSettings, Ids
+from docflat.metrics import Metrics, SegmentMean
+from docflat.reproduce.data import Dataset, accuracy_name
+from docflat.testsets import Marking, Side, read_beside
+from docflat.translator import Translator
+
+Numbers = dict[str, tuple[float, str]]  # by metric: value, and its signature
+
+
+@dataclass
+class KnownFirstPass(Translator):
+    """A translator that is given the first pass, or makes it: all systems of a dataset share that of sent2sent."""
+
+    known: dict[tuple[int, ...], Ids] = field(default_factory=dict)  # translation of each source sentence by itself
+
+    def translate_ids(
+        self,
+        documents: Sequence[Sequence[Ids]],
+        settings: DecodingSettings,
+        done: Callable[[int], None] = lambda sentences: None,
+    ) -> list[list[Ids]]:
+        if settings.mode == "two-pass" and self.reads_target:
+            first = [[self.known[tuple(ids)] for ids in document] for document in documents]
+            return self.decoder(settings).second_pass(documents, first, done)
+        found = super().translate_ids(documents, settings, done)
+        if settings.mode == "sentence":
+            for document, translation in zip(documents, found, strict=True):
+                self.known.update(zip(map(tuple, document), translation, strict=True))
+        return found
+
+    def save_known(self, path: Path) -> None:
+        write_whole(path, json.dumps(list(self.known.items())))
+
+    def load_known(self, path: Path) -> None:
+        self.known = {tuple(source): target for source, target in json.loads(path.read_text(encoding="utf-8"))}
+
+
+def translate(translator: Translator, dataset: Dataset, out: Path, **settings: Any) -> float:
+    """Translate the test set into a file, a line a sentence; the seconds that it takes."""
+    documents = dataset.source.documents
+    start = time.perf_counter()
+    # As one chunk: a window is never cut, and the clock stops once.
+    found = list(translator.translate_documents(documents, chunk=sum(dataset.source.sizes) + 1, **settings))
+    seconds = time.perf_counter() - start
+    write_whole(out, "".join(f"{sentence}\n" for document in found for sentence in document))
+    return seconds
+
+
+def read_translation(path: Path, dataset: Dataset) -> Side:
+    return read_beside(path, dataset.reference, Marking())
+
+
+def bleu_scores(side: Side, dataset: Dataset) -> Numbers:
+    metrics = Metrics(dataset.reference, ["bleu", "dbleu"])
+    return {result.metric: (result.score, result.signature) for result in metrics.evaluate(side, bootstrap=0)}
+
+
+def comet_scores(side: Side, dataset: Dataset, checkpoint: str) -> tuple[list[float], str]:
+    """Of each sentence, and the signature."""
+    metric = Metrics(dataset.reference, ["comet"], source=dataset.source, checkpoint=checkpoint).metrics["comet"]
+    assert isinstance(metric, SegmentMean)
+    return metric.scorer(side.sentences), metric.get_signature().format()
+
+
+def contrast(translator: Translator, dataset: Dataset) -> tuple[list[bool], Numbers]:
+    """Of each example whether the model is right about it; and the accuracies in per cent."""
+    scores = score_examples(translator, dataset.examples)
+    right = [is_right([total for total, _ in candidates]) for candidates in scores]
+    signature = f"examples:{len(scores)}|context:gold|rule:strictly-best-sum"
+    numbers: Numbers = {}
+    for row in accuracies(dataset.examples, scores):
+        value = row["value"]
+        assert value is None or isinstance(value, str | int)
+        share = row["accuracy"]
+        assert isinstance(share, float)
+        numbers[accuracy_name(str(row["by"]), value)] = (100 * share, f"{signature}|n:{row['examples']}")
+    return right, numbers
+
+
+def updates_per_second(folder: Path) -> float:
+    """Of the last stage of a training.
+
+    The first updates wait for compilation, and a busy machine hiccups. The log has the speed of each stretch of as
+    many updates: the usual one is the median, the mean is what the whole time gives.
+    """
+    last = max(folder.glob("stage-*/result.json"))
+    result = read_json(last, "no result")
+    if not result["seconds"]:
+        return float("nan")
+    records = [json.loads(line) for line in (last.parent / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    speeds = [record["target_tokens_per_second"] for record in records if record["kind"] == "train"]
+    correction = statistics.median(speeds) / statistics.harmonic_mean(speeds) if speeds else 1.0
+    return float(result["steps"] / result["seconds"] * correction)
+
+
+def device_name(device: str) -> str:
+    """device: of a recipe."""
+    if device == "cpu" or not torch.cuda.is_available():
+        return "CPU"
+    return str(torch.cuda.get_device_name())

@@ -1,0 +1,225 @@
+"""Running the grid: a job is trained, its test set translated and scored, and every number recorded.
+
+A job may be cut at any point: training goes on from its last checkpoint, what is recorded is not measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from docflat.atomic import write_whole
+from docflat.errors import InputError
+from docflat.recipe import Recipe, load_recipe
+from docflat.reproduce.data import Dataset
+from docflat.reproduce.grid import WINDOW, Job, Measure
+from docflat.reproduce.measuring import (
+    KnownFirstPass,
+    Numbers,
+    bleu_scores,
+    comet_scores,
+    contrast,
+    device_name,
+    read_translation,
+    translate,
+    updates_per_second,
+)
+from docflat.reproduce.results import Key, Origin, Record, add_results, read_results
+from docflat.reproduce.significance import RESAMPLES, bleu_p, mean_p
+from docflat.training import train
+
+OF_TRANSLATION = ("bleu", "dbleu", "seconds")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run, and what is said of it in the results."""
+
+    out: Path
+    datasets: dict[str, Dataset]  # those that are there
+    measures: list[Measure]
+    recipes: Path = Path("recipes")
+    settings: tuple[str, ...] = ()  # over the recipes, for all jobs
+    global_context: str = "partial"
+    beam: int = 5
+    comet: str | None = None  # a checkpoint
+    commit: str = ""
+    command: str = ""
+    scale: str = "full"
+
+    @property
+    def results(self) -> Path:
+        return self.out / "results.jsonl"
+
+    def folder(self, job: Job) -> Path:
+        return self.out / "jobs" / job.name
+
+    def lock(self, job: Job) -> Path:
+        return self.out / "locks" / job.name.replace("/", ".")
+
+    def possible(self, measure: Measure) -> bool:
+        """Whether there is what it takes."""
+        dataset = self.datasets.get(measure.job.dataset)
+        if dataset is None:
+            return False
+        if measure.metric.startswith("accuracy"):
+            return bool(dataset.examples) and measure.metric in dataset.accuracies
+        return measure.metric != "comet" or self.comet is not None
+
+    def wanted(self, job: Job) -> list[Measure]:
+        return [measure for measure in self.measures if measure.job == job and self.possible(measure)]
+
+    def recipe(self, job: Job) -> tuple[Recipe, str]:
+        """And the command that trains it."""
+        files = [self.recipes / f"{job.dataset}.yaml", self.recipes / "systems" / f"{job.system}.yaml"]
+        settings = [f"data={self.datasets[job.dataset].folder}", f"out={self.folder(job)}", "tensorboard=false"]
+        if job.first is not None:
+            settings.append(f"stages.0.start={self.folder(job.first) / 'model'}")
+        settings += [*job.changes, *self.settings]
+        return load_recipe(files, settings), shlex.join(["docflat", "train", *map(str, files), *settings])
+
+    def origin(self, job: Job) -> Origin:
+        recipe, command = self.recipe(job)
+        return Origin(
+            self.commit,
+            recipe.seed,
+            self.datasets[job.dataset].hash,
+            self.command,
+            command,
+            device_name(recipe.device),
+            self.scale,
+            list(self.settings),
+            f"beam {self.beam}, global context {self.global_context}",
+        )
+
+
+@dataclass
+class JobRun:
+    """One job on its way."""
+
+    plan: Plan
+    job: Job
+    done: set[Key] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.done = set(read_results(self.plan.results))
+
+    @property
+    def dataset(self) -> Dataset:
+        return self.plan.datasets[self.job.dataset]
+
+    @property
+    def folder(self) -> Path:
+        return self.plan.folder(self.job)
+
+    @property
+    def first_pass(self) -> Path:
+        return self.plan.folder(self.job.first or self.job) / "first-pass.json"
+
+    def missing(self) -> list[Measure]:
+        return [measure for measure in self.plan.wanted(self.job) if measure.key not in self.done]
+
+    def finished(self) -> bool:
+        """A sentence model is also there for others, which need its translations."""
+        return not self.missing() and (self.job.first is not None or self.first_pass.exists())
+
+    def ready(self) -> bool:
+        return self.job.first is None or self.first_pass.exists()
+
+    def run(self) -> None:
+        recipe, _ = self.plan.recipe(self.job)
+        train(recipe)
+        missing = self.missing()
+        sizes = {measure.metric for measure in missing} & self.dataset.sizes.keys()
+        self._record({name: (float(self.dataset.sizes[name]), "") for name in sizes})
+        if any(measure.metric == "updates/s" for measure in missing):
+            self._record({"updates/s": (updates_per_second(self.folder), "")})
+        windows = {measure.window for measure in missing if measure.metric in OF_TRANSLATION}
+        if self.job.first is None and not self.first_pass.exists():
+            windows.add(WINDOW)
+        for window in sorted(windows):
+            self._translate(window)
+        for window in sorted({measure.window for measure in missing if measure.metric == "comet"}):
+            self._comet(window)
+        if any(measure.metric.startswith("accuracy") for measure in missing):
+            right, numbers = contrast(self._translator, self.dataset)
+            write_whole(self.folder / "right.json", json.dumps(list(map(int, right))))
+            self._record(numbers)
+
+    @cached_property
+    def _translator(self) -> KnownFirstPass:
+        device = self.plan.recipe(self.job)[0].device
+        translator = KnownFirstPass.load(self.folder / "model", device=device)
+        assert isinstance(translator, KnownFirstPass)
+        if self.job.first is not None:
+            translator.load_known(self.first_pass)
+        return translator
+
+    def translation(self, window: int) -> Path:
+        return self.folder / f"test.{window}.de"
+
+    def _translate(self, window: int) -> None:
+        translator, sentences = self._translator, self.job.first is None
+        settings = (
+            {"mode": "sentence"} if sentences else {"mode": "two-pass", "global_context": self.plan.global_context}
+        )
+        size = 256 if torch.cuda.is_available() else 64
+        path = self.translation(window)
+        seconds = translate(
+            translator, self.dataset, path, beam=self.plan.beam, window=window, batch_size=size, **settings
+        )
+        if sentences:
+            translator.save_known(self.first_pass)
+        scores = bleu_scores(read_translation(path, self.dataset), self.dataset)
+        self._record({**scores, "seconds": (seconds, f"beam:{self.plan.beam}|batch:{size}")}, window)
+
+    def _comet(self, window: int) -> None:
+        assert self.plan.comet is not None
+        side = read_translation(self.translation(window), self.dataset)
+        found, signature = comet_scores(side, self.dataset, self.plan.comet)
+        write_whole(self.folder / f"comet.{window}.json", json.dumps(found))
+        self._record({"comet": (sum(found) / len(found), signature)}, window)
+
+    def _record(self, numbers: Numbers, window: int = 0) -> None:
+        now, origin = datetime.now(timezone.utc).isoformat(timespec="seconds"), self.plan.origin(self.job)
+        records = [
+            Record(self.job.name, metric, window, value, origin, signature, now)
+            for metric, (value, signature) in numbers.items()
+            if (self.job.name, metric, window) not in self.done
+        ]
+        if records:
+            add_results(self.plan.results, records)
+            self.done.update(record.key for record in records)
+
+    def compare(self, baseline: JobRun) -> None:
+        """The significance of its differences from doc2doc, where both were measured and it is not known yet."""
+        for metric, window in (("bleu", WINDOW), ("comet", WINDOW), ("accuracy", 0)):
+            both = all((run.job.name, metric, window) in self.done for run in (self, baseline))
+            if not both or (self.job.name, f"{metric} p", window) in self.done:
+                continue
+            if metric == "bleu":
+                sides = [read_translation(run.translation(window), self.dataset) for run in (baseline, self)]
+                p = bleu_p(self.dataset.reference, *sides)
+            else:
+                file = "right.json" if metric == "accuracy" else f"comet.{window}.json"
+                values = [json.loads((run.folder / file).read_text(encoding="utf-8")) for run in (baseline, self)]
+                p = mean_p(*values)
+            self._record({f"{metric} p": (p, f"test:bootstrap|bs:{RESAMPLES}|against:doc2doc")}, window)
+
+
+def check(plan: Plan, jobs: Sequence[Job]) -> None:
+    """What would go wrong in hours is said at once: recipes, and numbers of other data in the same folder."""
+    for job in jobs:
+        plan.recipe(job)
+    for record in read_results(plan.results).values():
+        dataset = plan.datasets.get(record.job.partition("/")[0])
+        if dataset is not None and record.origin.data != dataset.hash:
+            message = f"has numbers of other data for {record.job} ({record.origin.data}, now {dataset.hash})"
+            raise InputError(f"{message}; choose another --out", plan.results)

@@ -1,0 +1,113 @@
+"""Workers: processes that take one job after the other until none is left. On several machines they share a folder.
+
+A sentence model comes before what starts from it. A job that fails is noted, and the others go on.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from docflat.atomic import write_whole
+from docflat.console import warn
+from docflat.errors import InputError
+from docflat.reproduce.grid import Job, jobs_of
+from docflat.reproduce.results import claim
+from docflat.reproduce.runs import JobRun, Plan
+
+PAUSE = 2.0  # seconds between two looks at what others are doing
+
+
+def all_jobs(plan: Plan) -> list[Job]:
+    return jobs_of(measure for measure in plan.measures if plan.possible(measure))
+
+
+def work(plan: Plan, pause: float = PAUSE) -> None:
+    """Until every job is finished or has failed, here or with another worker."""
+    jobs = all_jobs(plan)
+    while True:
+        waiting = ran = False
+        for number, job in enumerate(jobs, 1):
+            if _is_over(plan, job):
+                continue
+            if not JobRun(plan, job).ready():
+                waiting = True
+                continue
+            with claim(plan.lock(job)) as mine:
+                if not mine:
+                    waiting = True
+                elif not _is_over(plan, job):  # another one may just have finished it
+                    print(f"[{number}/{len(jobs)}] {job.name}", file=sys.stderr, flush=True)
+                    _run(plan, job)
+                    ran = True
+        if not waiting:
+            return
+        if not ran:
+            time.sleep(pause)
+
+
+def _run(plan: Plan, job: Job) -> None:
+    try:
+        JobRun(plan, job).run()
+    except (InputError, torch.OutOfMemoryError) as error:
+        message = str(error).splitlines()[0]
+        warn(f"{job.name} failed: {message}")
+        path = _failure(plan, job)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, message)
+
+
+def _failure(plan: Plan, job: Job) -> Path:
+    return plan.lock(job).with_suffix(".failed")
+
+
+def _is_over(plan: Plan, job: Job) -> bool:
+    """Finished, or it failed, or what it starts from did."""
+    failed = any(one is not None and _failure(plan, one).exists() for one in (job, job.first))
+    return failed or JobRun(plan, job).finished()
+
+
+def failures(plan: Plan) -> dict[str, str]:
+    """What went wrong, by job."""
+    paths = {job.name: _failure(plan, job) for job in all_jobs(plan)}
+    return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.exists()}
+
+
+def forget_failures(plan: Plan) -> None:
+    """A new run tries again."""
+    for job in all_jobs(plan):
+        _failure(plan, job).unlink(missing_ok=True)
+
+
+def compare_all(plan: Plan) -> None:
+    """Significance of all that was measured; by one process at a time."""
+    with claim(plan.out / "locks" / "comparisons", wait=True):
+        for job in all_jobs(plan):
+            if job != (baseline := Job(job.dataset, "doc2doc")):
+                JobRun(plan, job).compare(JobRun(plan, baseline))
+
+
+def default_number() -> int:
+    return max(1, torch.cuda.device_count())
+
+
+def start_workers(arguments: Sequence[str], number: int) -> int:
+    """Run a command so many times at once, each with a GPU of its own if there are as many; how many of them failed."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus = given.split(",") if given else [str(n) for n in range(torch.cuda.device_count())]
+    workers = []
+    for n in range(number):
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus[n % len(gpus)]} if gpus else dict(os.environ)
+        workers.append(subprocess.Popen([sys.executable, "-m", "docflat", *arguments], env=environment))
+    try:
+        return sum(worker.wait() != 0 for worker in workers)
+    except BaseException:
+        for worker in workers:
+            worker.terminate()
+        raise
