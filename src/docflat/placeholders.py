@@ -1,0 +1,87 @@
+"""What a translation must hold as it is: placeholders, addresses, and what a format says is opaque."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from docflat.sentences import Range
+
+_PATTERNS = (
+    r"[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`]{1,2000}",  # a URL
+    r"www\.[^\s<>\"'`]{1,2000}",
+    r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}",  # an e-mail address
+    r"\$\{[^{}\s]{1,80}\}",  # ${x}
+    r"\{\{[^{}]{1,80}\}\}",  # {{ x }}
+    r"\{[^{}\s]{0,80}\}",  # {x} {0:.2f} {}
+    r"%\([\w.-]{1,80}\)[#0+ -]?[0-9.]*[a-z]",  # %(x)d
+    r"%[0-9]+\$[#0+-]*[0-9.]*(?:hh?|ll?|[jztL])?[diouxefgcsp]\b",  # %1$s
+    r"(?<![\d%])%[#0+-]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[jztL])?[diouxefgcsp@](?![\w%])",  # %s %5.2f %ld
+    r"&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",  # an entity in a message
+    r"\\[nrt]",  # an escape that was left in a message
+)
+_PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
+_ENDS = ".,;:!?'\"…»”’"  # after an address these belong to the sentence
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+
+
+def find_placeholders(text: str) -> list[Range]:
+    found = []
+    for match in _PLACEHOLDER.finditer(text):
+        start, end = match.span()
+        if "://" in match[0] or match[0].lower().startswith("www."):
+            end = start + len(_trim(match[0]))
+        found.append((start, end))
+    return found
+
+
+def _trim(url: str) -> str:
+    """Without what the sentence around it put there, such as a bracket that was opened before."""
+    while url and (
+        url[-1] in _ENDS or any(url[-1] == b and url.count(a) < url.count(b) for a, b in ("()", "[]", "{}"))
+    ):
+        url = url[:-1]
+    return url
+
+
+def join_ranges(ranges: Iterable[Range]) -> list[Range]:
+    """In order; those that overlap are one."""
+    joined: list[Range] = []
+    for start, end in sorted(ranges):
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def occurrences(part: str, text: str) -> list[int]:
+    """Where a part is in a text; a part that starts or ends in a word is not found inside of longer words."""
+    before = r"(?<!\w)" if part[:1].isalnum() else ""
+    after = r"(?!\w)" if part[-1:].isalnum() else ""
+    return [match.start() for match in re.finditer(before + re.escape(part) + after, text)]
+
+
+def find_again(source: str, ranges: Sequence[Range], target: str) -> list[int] | None:
+    """Where each of these ranges of a sentence starts in its translation.
+
+    None unless the translation has each of them exactly as often as the source.
+    """
+    places: dict[str, list[tuple[int, int]]] = {}
+    for start, end in ranges:
+        part = source[start:end]
+        if part not in places:
+            before, after = occurrences(part, source), occurrences(part, target)
+            if len(before) != len(after):
+                return None
+            places[part] = list(zip(before, after, strict=True))
+    found = []
+    for start, end in ranges:
+        again = dict(places[source[start:end]]).get(start)
+        if again is None:  # it is inside of a longer word
+            return None
+        found.append(again)
+    taken = sorted((place, place + end - start) for place, (start, end) in zip(found, ranges, strict=True))
+    overlaps = any(left[1] > right[0] for left, right in pairwise(taken))
+    return None if overlaps else found

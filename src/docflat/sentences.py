@@ -1,0 +1,51 @@
+"""Sentences of a text, as places in it: what lies between them is blanks, and can be kept as it is."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from docflat.errors import InputError
+
+Range = tuple[int, int]
+
+
+def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()) -> list[Range]:
+    """Where the sentences of a text are, without the blanks around them.
+
+    No cut is made inside the ranges `whole`, which are in order and apart.
+    """
+    try:
+        import sentencex
+    except ImportError:
+        raise InputError("splitting text into sentences needs sentencex: pip install 'docflat[files]'") from None
+    found: list[Range] = []
+    start = end = 0
+    for piece in sentencex.segment(language, text):
+        end += len(piece)
+        if end < len(text) and (_inside(end, whole) or not _has_letter(text[start:end])):
+            continue  # "1." is no sentence; it goes with what it numbers
+        found.append((start, end))
+        start = end
+    if start < len(text):  # what the last one would not take
+        found.append((start, len(text)))
+    if len(found) > 1 and not _has_letter(text[slice(*found[-1])]):
+        found[-2:] = [(found[-2][0], found[-1][1])]
+    return [stripped for piece in found if (stripped := strip(text, *piece)) is not None]
+
+
+def strip(text: str, start: int, end: int) -> Range | None:
+    """The range without blanks at its ends; None: there is nothing else."""
+    piece = text[start:end]
+    if not piece.strip():
+        return None
+    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+
+
+def _inside(place: int, ranges: Sequence[Range]) -> bool:
+    last = bisect_left(ranges, (place, 0)) - 1  # of those that start before it
+    return last >= 0 and place < ranges[last][1]
+
+
+def _has_letter(text: str) -> bool:
+    return any(map(str.isalpha, text))

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docflat.placeholders import find_again, find_placeholders, join_ranges
+from docflat.sentences import split_sentences
+
+# Written by hand, with the cuts a reader would make.
+SPLITS = [
+    ["Mr. Smith went to Washington, D.C. on Jan. 5th.", "He met Dr. Jones."],
+    ['"Is it ready?" she asked.', '"Yes," he said.'],
+    ["The price is $3.50.", "That is 5.5% more."],
+    ["I waited... and waited.", "Nothing came...", "Then it did."],
+    ["See Fig. 3 and Sec. 2.1 for details.", "It works, e.g. with U.S. data, i.e. ours."],
+    ["He works at Google Inc. and Apple Ltd. in the U.K.", "She does not."],
+    ["It was 5 p.m. when we left.", "We arrived at 6 a.m."],
+    ["J. R. R. Tolkien wrote it.", "So did C. S. Lewis et al. in 1950."],
+    ["Use Python 3.11.", "It is fast.", "Version 2.0.1 is old."],
+    ['She said, "Stop. Go home."', "Then she left."],
+    ["Wait… what?", "That's it!"],
+    ["iPhone sales rose.", "iPad sales fell."],
+    ["1. First do this.", "2. Then do that."],
+    ["Gen. Lee lost on p. 55, vol. 3."],
+]
+
+
+@pytest.mark.parametrize("sentences", SPLITS, ids=lambda sentences: sentences[0][:20])
+@pytest.mark.parametrize("blank", [" ", "\n", "  \t"])
+def test_sentences_are_cut_where_a_reader_would(sentences: list[str], blank: str):
+    text = f" {blank.join(sentences)}\n"
+    assert [text[start:end] for start, end in split_sentences(text)] == sentences
+
+
+@given(st.text(st.sampled_from("aB1.?! \n\t\"'(){}%…。中ä\U0001f600\u0301"), max_size=60))
+def test_only_blanks_lie_between_sentences(text: str):
+    ranges = split_sentences(text)
+    edges = [0, *(edge for pair in ranges for edge in pair), len(text)]
+    assert edges == sorted(edges)
+    assert all(not text[a:b].strip() for a, b in zip(edges[::2], edges[1::2], strict=True))
+    assert all(text[a:b].strip() == text[a:b] != "" for a, b in ranges)
+
+
+def test_a_range_that_must_stay_whole_is_not_cut():
+    text = "Ask {the man. He knows} now. Do it."
+    assert split_sentences(text, whole=[(4, 23)]) == [(0, 28), (29, 35)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello {name}, you have %d of %(total)s and ${more}.", ["{name}", "%d", "%(total)s", "${more}"]),
+        ("See (https://a.b/c_(d)?e=f). Or www.x.org, or me@x.org.", ["https://a.b/c_(d)?e=f", "www.x.org", "me@x.org"]),
+        ("100% sure, 5 % of it, a 100%discount", []),
+        (
+            "%1$s of %2$d, %.2f %5ld {} {0:>4} {{ user }}",
+            ["%1$s", "%2$d", "%.2f", "%5ld", "{}", "{0:>4}", "{{ user }}"],
+        ),
+        ("Tom &amp; &#39;Jerry&#39;", ["&amp;", "&#39;", "&#39;"]),
+        ("Use {curly words} in { a } set.", []),
+    ],
+)
+def test_placeholders(text: str, expected: list[str]):
+    assert [text[start:end] for start, end in find_placeholders(text)] == expected
+
+
+def test_ranges_that_overlap_are_one():
+    assert join_ranges([(5, 7), (0, 3), (2, 4), (7, 8)]) == [(0, 4), (5, 7), (7, 8)]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("{a} of {b}", "{b} von {a}", [8, 0]),
+        ("{a} of {a}", "{a} und {a}", [0, 8]),
+        ("{a} of {b}", "{a} von {a}", None),
+        ("{a} of {b}", "{a} von", None),
+        ("{a} of {b}", "{a} {a} von {b}", None),
+    ],
+)
+def test_placeholders_are_found_again(source: str, target: str, expected: list[int] | None):
+    assert find_again(source, find_placeholders(source), target) == expected
+
+
+def test_a_short_name_is_not_found_inside_words():
+    assert find_again("the a of it", [(4, 5)], "das a davon") == [4]
+    assert find_again("the a of it", [(4, 5)], "das davon") is None
