@@ -60,6 +60,8 @@ class RowSettings:
     def filled(self, **own: Any) -> RowSettings:
         """With what is left open filled in: by a system's own values, or else by what most systems have."""
         usual = {"context": 3, "target_context": True, "window": 0, "mixed": 0.0}
+        if not self.document_mask:
+            own = {**own, "window": 0}  # a window counts rows of one document
         return replace(
             self, **{name: own.get(name, value) for name, value in usual.items() if getattr(self, name) is None}
         )

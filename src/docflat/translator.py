@@ -65,7 +65,7 @@ class Translator:
             if set_ is not None and given["mode"] != "two-pass":
                 raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {given['mode']}")
         given["window"] = given.get("window") or self.folder.config.rows.window or None
-        most = system.rows.get("window")
+        most = system.most_rows
         if most and (given["window"] or 0) > most:
             raise InputError(f"{system.name} takes a window of at most {most}, not {given['window']}")
         return DecodingSettings(**{key: value for key, value in given.items() if value is not None})

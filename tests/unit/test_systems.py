@@ -40,12 +40,11 @@ NO_ROWS: list[tuple[str, Settings, str]] = [
     ("hybrid", {"target_context": False}, "target_context: hybrid needs the target context"),
     ("hybrid", {"window": 21}, "window: hybrid takes a window of 1 to 20"),
     ("hybrid", {"window": 0}, "window: hybrid takes a window of 1 to 20"),
-    ("selective", {"window": 33}, "window: selective takes a window of 1 to 32"),
+    ("selective", {"window": 65}, "window: selective takes a window of 1 to 64"),
     ("doc2doc", {"mixed": 0.5}, "mixed: doc2doc has no use for mixed groups"),
     ("docflat-c", {"mixed": 0.1}, "mixed: docflat-c has no use for mixed groups"),
-    # The window is the system's own, so the message names both it and what is in its way.
-    ("hybrid", {"document_mask": False}, "window: counts rows of one document, so it needs document_mask: true"),
-    ("selective", {"document_mask": False}, "window: counts rows of one document, so it needs document_mask: true"),
+    ("hybrid", {"document_mask": False}, "document_mask: hybrid needs it"),
+    ("selective", {"document_mask": False}, "document_mask: selective needs it"),
     ("mbe", {"document_mask": False}, "mixed: is told apart by documents, so it needs document_mask: true"),
     ("docflat-c", {"mixed": 1.5}, "mixed: must be between 0 and 1"),
     ("docflat-c", {"window": -1}, "window: must not be negative"),
@@ -107,7 +106,7 @@ def test_what_fits_is_taken_as_it_is(tmp_path: Path, system: str, rows: Settings
 
 
 @pytest.mark.parametrize(
-    ("system", "expected"),  # as methods.md has them: context, target context, window, mixed
+    ("system", "expected"),  # as methods.md has them; 32 rows are about a batch of the paper
     [
         ("sent2sent", (0, True, 0, 0.0)),
         ("doc2doc", (3, True, 0, 0.0)),
@@ -117,9 +116,9 @@ def test_what_fits_is_taken_as_it_is(tmp_path: Path, system: str, rows: Settings
         ("hybrid", (3, True, 20, 0.0)),
         ("flattrans", (3, False, 0, 0.0)),
         ("gtrans", (3, True, 0, 0.0)),
-        ("mbe", (3, True, 0, 0.5)),
-        ("abd", (3, True, 0, 0.0)),
-        *((f"docflat-{gate}", (3, True, 0, 0.0)) for gate in "cdi"),
+        ("mbe", (3, True, 32, 0.5)),
+        ("abd", (3, True, 32, 0.0)),
+        *((f"docflat-{gate}", (3, True, 32, 0.0)) for gate in "cdi"),
     ],
 )
 def test_rows_are_a_systems_own_where_nothing_is_said(system: str, expected: tuple[int, bool, int, float]):

@@ -45,6 +45,7 @@ class System:
     options: type[Any] = NoOptions
     preset: Mapping[str, Any] = field(default_factory=dict)  # options this name stands for
     rows: Mapping[str, Any] = field(default_factory=dict)  # row settings of its own
+    most_rows: int = 0  # it cannot take a larger window than this; 0: it can
     sentence_rate: float = 1.0  # in stage II, times the learning rate for what the sentence model has too
     # Rows are lone sentences that start with <s>, and are mixed freely.
     sentence_level: bool = False
@@ -67,12 +68,13 @@ class System:
             rows = given.filled(**self.rows)
         except ValueError as error:
             raise InputError(f"{where}.{error} ({self.name})", file) from None
-        most, name = self.rows.get("window", 0), self.name
+        most, name = self.most_rows, self.name
         no_target = self.rows.get("target_context") is False
         problems = {
             "context": rows.context and self.rows.get("context") == 0 and f"{name} has no local context",
             "target_context": (rows.target_context and no_target and f"{name} has no target context")
             or (not rows.target_context and self.model.paired and f"{name} needs the target context"),
+            "document_mask": most and not rows.document_mask and f"{name} needs it",
             "window": most and not 0 < (rows.window or 0) <= most and f"{name} takes a window of 1 to {most}",
             "mixed": rows.mixed and not self.rows.get("mixed") and f"{name} has no use for mixed groups",
         }
@@ -96,6 +98,8 @@ class System:
 
 _FLAT = "Wu et al., 2023, Document Flattening"
 _NO_TARGET = {"target_context": False}
+# The paper's batch of 4096 tokens holds about as many rows; a batch of 32K tokens would hold hundreds.
+_BATCH = {"window": 32}
 
 SYSTEMS: dict[str, System] = {
     system.name: system
@@ -145,7 +149,8 @@ SYSTEMS: dict[str, System] = {
             "batch",
             "",
             SelectiveOptions,
-            rows={"context": 0, "window": 32, **_NO_TARGET},
+            rows={"context": 0, **_BATCH, **_NO_TARGET},
+            most_rows=64,
         ),
         System(
             "hybrid",
@@ -155,6 +160,7 @@ SYSTEMS: dict[str, System] = {
             "batch",
             "local",
             rows={"window": MOST_SENTENCES},
+            most_rows=MOST_SENTENCES,
         ),
         System(
             "flattrans",
@@ -182,7 +188,7 @@ SYSTEMS: dict[str, System] = {
             MBE,
             "local, batch",
             "local",
-            rows={"mixed": 0.5},
+            rows={"mixed": 0.5, **_BATCH},
         ),
         System(
             "abd",
@@ -192,6 +198,7 @@ SYSTEMS: dict[str, System] = {
             "local, batch",
             "local",
             ABDOptions,
+            rows=_BATCH,
         ),
         *(
             System(
@@ -203,6 +210,7 @@ SYSTEMS: dict[str, System] = {
                 "local, batch",
                 DocFlatOptions,
                 {"gate": gate},
+                _BATCH,
             )
             for name, gate in (("docflat-c", "continuous"), ("docflat-d", "discrete"), ("docflat-i", "identity"))
         ),
