@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -43,31 +43,73 @@ class Given:
         return x.unflatten(2, (slots, -1)).transpose(1, 2).flatten(0, 1)[self.place]
 
 
-def read_cache(query: Tensor, given: Given, grown: list[Tensor]) -> Tensor:
-    """One softmax over the given keys and those of the hypothesis itself.
+class Paths:
+    """Which slots of a cache each hypothesis is made of.
 
-    query (rows, beam, heads, size); grown: keys and values (rows, beam, heads, steps, size)
+    Every step writes its tokens' keys and values to slots of their own, `beam` a row, where they stay: a hypothesis
+    that goes on from another one only takes over its path. Nothing is copied when hypotheses overtake each other.
+    """
+
+    def __init__(self, rows: int, beam: int, device: torch.device) -> None:
+        self.beam = beam
+        self.slots = torch.zeros(rows, beam, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
+        self.seen = torch.zeros(rows, beam, 0, dtype=torch.bool, device=device)  # (rows, beam, steps * beam)
+
+    def extend(self) -> None:
+        """A step: the newest token of hypothesis k is in the k-th of the new slots."""
+        rows, beam, steps = self.slots.shape
+        new = torch.arange(steps * beam, (steps + 1) * beam, device=self.slots.device)
+        self.slots = torch.cat([self.slots, new.expand(rows, beam)[..., None]], dim=2)
+        self.seen = self.seen.new_zeros(rows, beam, (steps + 1) * beam).scatter(2, self.slots, True)
+
+    def reorder(self, parents: Tensor) -> None:
+        self.slots = self.slots.gather(1, parents[:, :, None].expand_as(self.slots))
+
+    def keep(self, rows: Tensor) -> None:
+        self.slots, self.seen = self.slots[rows], self.seen[rows]
+
+
+class Grown:
+    """Keys and values of all hypotheses so far, in slots."""
+
+    def __init__(self, given: Tensor, steps: int = 16) -> None:
+        """given (rows, heads, given, size): what stands before the slots, if anything."""
+        self.used = given.shape[2]
+        self.part = nn.functional.pad(given, (0, 0, 0, steps))
+
+    def append(self, new: Tensor) -> Tensor:
+        """Of the newest tokens, (rows, beam, heads, size). Returns all so far, (rows, heads, given + slots, size)."""
+        new = new.transpose(1, 2)
+        end = self.used + new.shape[2]
+        if end > self.part.shape[2]:
+            self.part = nn.functional.pad(self.part, (0, 0, 0, self.part.shape[2] + new.shape[2]))
+        self.part[:, :, self.used : end] = new
+        self.used = end
+        return self.part[:, :, :end]
+
+    def along(self, slots: Tensor) -> Tensor:
+        """Those of one hypothesis a row: slots (rows, steps) -> (rows, heads, steps, size)."""
+        index = slots[:, None, :, None].expand(-1, self.part.shape[1], -1, self.part.shape[3])
+        return self.part.gather(2, index)
+
+    def keep(self, rows: Tensor) -> None:
+        self.part = self.part[rows]
+
+
+def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+    """One softmax over the given keys, which may belong to a group, and those of the hypotheses.
+
+    query (rows, beam, heads, size); keys and values (rows, heads, slots, size), seen (rows, beam, slots)
     -> (rows, beam, heads, size).
     """
-    scaled = query * query.shape[-1] ** -0.5
-    shared = given.scatter(given.gather(scaled.transpose(1, 2)) @ given.keys.transpose(-1, -2))
-    seen = given.seen if given.place is None else given.seen.flatten(0, 1)[given.place][:, None]
-    shared = shared.masked_fill(~seen[:, None], float("-inf"))  # (rows, heads, beam, given)
-    own = (scaled[..., None, :] @ grown[0].transpose(-1, -2)).squeeze(-2)  # (rows, beam, heads, steps)
-    weights = torch.cat([shared, own.transpose(1, 2)], dim=-1).softmax(-1)
+    scaled = query.transpose(1, 2) * query.shape[-1] ** -0.5  # (rows, heads, beam, size)
+    shared = given.scatter(given.gather(scaled) @ given.keys.transpose(-1, -2))
+    visible = given.seen if given.place is None else given.seen.flatten(0, 1)[given.place][:, None]
+    shared = shared.masked_fill(~visible[:, None], float("-inf"))  # (rows, heads, beam, given)
+    own = (scaled @ keys.transpose(-1, -2)).masked_fill(~seen[:, None], float("-inf"))
+    weights = torch.cat([shared, own], dim=-1).softmax(-1)
     from_given, from_own = weights.split([shared.shape[-1], own.shape[-1]], dim=-1)
-    mixed = given.scatter(given.gather(from_given) @ given.values).transpose(1, 2)
-    return mixed + (from_own.transpose(1, 2)[..., None, :] @ grown[1]).squeeze(-2)
-
-
-def grow(grown: list[Tensor], key: Tensor, value: Tensor) -> list[Tensor]:
-    """Append the newest keys and values, (rows, beam, heads, size) each."""
-    return [torch.cat([old, new[:, :, :, None]], dim=3) for old, new in zip(grown, (key, value), strict=True)]
-
-
-def reorder(grown: list[Tensor], parents: Tensor) -> list[Tensor]:
-    index = parents[:, :, None, None, None]
-    return [x.gather(1, index.expand_as(x)) for x in grown]
+    return (given.scatter(given.gather(from_given) @ given.values) + from_own @ values).transpose(1, 2)
 
 
 def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
@@ -77,23 +119,21 @@ def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
 
 
 class Cache(Protocol):
-    def reorder(self, parents: Tensor) -> None: ...
-    def keep(self, rows: Tensor) -> None: ...
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only."""
 
 
-@dataclass
 class OwnCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
 
-    given: Given
-    grown: list[Tensor]  # keys and values: (rows, beam, heads, steps, size)
-
-    def reorder(self, parents: Tensor) -> None:
-        self.grown = reorder(self.grown, parents)
+    def __init__(self, given: Given) -> None:
+        self.seen = given.seen  # (rows, 1, given)
+        self.keys, self.values = Grown(given.keys), Grown(given.values)
 
     def keep(self, rows: Tensor) -> None:
-        self.given = self.given.keep(rows)
-        self.grown = [grown[rows] for grown in self.grown]
+        self.seen = self.seen[rows]
+        self.keys.keep(rows)
+        self.values.keep(rows)
 
 
 @dataclass
@@ -101,9 +141,6 @@ class SourceCache:
     """For attention to the source, the same for all hypotheses of a row."""
 
     given: Given
-
-    def reorder(self, parents: Tensor) -> None:
-        pass
 
     def keep(self, rows: Tensor) -> None:
         self.given = self.given.keep(rows)
@@ -116,9 +153,6 @@ class PreviousCache:
     keys: Tensor  # (rows, distances, heads, tokens, size)
     values: Tensor
     seen: Tensor  # (rows, distances, tokens)
-
-    def reorder(self, parents: Tensor) -> None:
-        pass
 
     def keep(self, rows: Tensor) -> None:
         self.keys, self.values, self.seen = self.keys[rows], self.values[rows], self.seen[rows]
@@ -135,7 +169,6 @@ class GlobalContext:
 class Mixer(Protocol):
     """What a system that mixes rows keeps while decoding."""
 
-    def reorder(self, parents: Tensor) -> None: ...
     def keep(self, rows: Tensor) -> None: ...
     def settle(self, row: int, tokens: Tensor) -> None:
         """A row is finished; these are the words of its current sentence."""
@@ -146,30 +179,27 @@ class Decoding:
     """The state of a decoding: rows with a beam of hypotheses each. Hypothesis 0 is a row's best."""
 
     positions: Tensor  # (rows,) position of the next token
-    caches: dict[Attention, Cache] = field(default_factory=dict)
+    paths: Paths
+    caches: dict[Attention, Cache]
     mixer: Mixer | None = None
-
-    def parts(self) -> list[Cache]:
-        return [*self.caches.values(), *([] if self.mixer is None else [self.mixer])]
 
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
-        for part in self.parts():
-            part.reorder(parents)
+        self.paths.reorder(parents)
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only."""
         self.positions = self.positions[rows]
-        for part in self.parts():
+        self.paths.keep(rows)
+        for part in (*self.caches.values(), *([] if self.mixer is None else [self.mixer])):
             part.keep(rows)
 
 
 class PrefixAttending(TargetAttending):
     """Reads the forced prefixes as a batch, and keeps of them what the tokens to come will see."""
 
-    def __init__(self, prefix: Side, memory: Memory, beam: int) -> None:
+    def __init__(self, prefix: Side, memory: Memory) -> None:
         super().__init__(prefix, memory)
-        self.beam = beam
         self.caches: dict[Attention, Cache] = {}
         self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
 
@@ -189,8 +219,7 @@ class PrefixAttending(TargetAttending):
             given = given_by_segment(key[index], value[index], segments)
         else:
             given = given_by_segment(key, value, side.rows)
-        empty = given.keys.new_zeros(len(side.rows), self.beam, key.shape[1], 0, key.shape[2])
-        self.caches[attention] = OwnCache(given, [empty, empty])
+        self.caches[attention] = OwnCache(given)
         return super().own(attention, x, reach, earlier)
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
@@ -216,15 +245,17 @@ class PrefixAttending(TargetAttending):
 class CachedAttending:
     """The newest token of every hypothesis attends: x is (rows, beam, dim)."""
 
-    def __init__(self, caches: dict[Attention, Cache]) -> None:
-        self.caches = caches
+    def __init__(self, caches: dict[Attention, Cache], paths: Paths) -> None:
+        self.caches, self.paths = caches, paths
 
     def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         cache = self.caches[attention]
         assert isinstance(cache, OwnCache)
         query, key, value = attention.project(x)  # (rows, beam, heads, size)
-        cache.grown = grow(cache.grown, key, value)
-        return attention.join(read_cache(query, cache.given, cache.grown))
+        keys, values = cache.keys.append(key), cache.values.append(value)
+        seen = torch.cat([cache.seen.expand(-1, self.paths.beam, -1), self.paths.seen], dim=2)
+        mixed = nn.functional.scaled_dot_product_attention(query.transpose(1, 2), keys, values, attn_mask=seen[:, None])
+        return attention.join(mixed.transpose(1, 2))
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         cache = self.caches[attention]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending, TargetAttending
 from docflat.batches import Batch, PartName, Side
-from docflat.caches import CachedAttending, Decoding, GlobalContext, Mixer, PrefixAttending
+from docflat.caches import CachedAttending, Decoding, GlobalContext, Mixer, Paths, PrefixAttending
 from docflat.config import ModelSizes
 from docflat.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Reach
 
@@ -140,15 +140,16 @@ class Transformer(nn.Module):
         Returns the state and the logits of each row's first token, (rows, text_size). `context` is other
         sentences' target text, for systems that see it.
         """
-        x, mixer = self.start_mix(self.embed(prefix), prefix, memory, beam, context)
-        attending = PrefixAttending(prefix, memory, beam)
+        paths = Paths(len(prefix.rows), beam, prefix.tokens.device)
+        x, mixer = self.start_mix(self.embed(prefix), prefix, memory, paths, context)
+        attending = PrefixAttending(prefix, memory)
         states = self.decode_layers(x, attending)
         last = self.finish(states[prefix.current], states, attending)  # the start symbols: one a row
         positions = (prefix.places if self.restarts else prefix.positions)[prefix.current] + 1
-        return Decoding(positions, attending.caches, mixer), self.embedding.logits(last)
+        return Decoding(positions, paths, attending.caches, mixer), self.embedding.logits(last)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, beam: int, context: GlobalContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | None
     ) -> tuple[Tensor, Mixer | None]:
         """`mix_target` for the prefixes, (tokens, dim), and what `step_mix` will need."""
         return self.mix_target(x, prefix, memory), None
@@ -159,9 +160,10 @@ class Transformer(nn.Module):
 
     def decode_one_token(self, state: Decoding, tokens: Tensor) -> Tensor:
         """Append a token to every hypothesis; the logits of the next: (rows, beam) -> (rows, beam, text_size)."""
+        state.paths.extend()
         positions = state.positions[:, None].expand_as(tokens)
         x = self.step_mix(self.embedding(tokens, positions), state.mixer)
         state.positions = state.positions + 1
-        attending = CachedAttending(state.caches)
+        attending = CachedAttending(state.caches, state.paths)
         x = self.decode_layers(x, attending)
         return self.embedding.logits(self.finish(x, x, attending))

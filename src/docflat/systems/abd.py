@@ -17,7 +17,7 @@ from torch import Tensor
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import GlobalContext, Mixer
+from docflat.caches import GlobalContext, Mixer, Paths
 from docflat.config import ModelSizes
 from docflat.layers import Attention
 from docflat.transformer import Transformer, Vocabulary
@@ -51,7 +51,7 @@ class ABD(Transformer):
         return self.target_norm(x)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, beam: int, context: GlobalContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | None
     ) -> tuple[Tensor, Mixer | None]:
         if self.target_rows is None:
             return self.target_norm(x), None
@@ -77,9 +77,6 @@ class RowMixer:
     """What is added to every token of a row."""
 
     read: Tensor  # (rows, dim)
-
-    def reorder(self, parents: Tensor) -> None:
-        pass
 
     def keep(self, rows: Tensor) -> None:
         self.read = self.read[rows]

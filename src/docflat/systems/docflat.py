@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory
 from docflat.batches import Segments, Side
-from docflat.caches import Given, GlobalContext, Mixer, grow, read_cache, reorder
+from docflat.caches import Given, GlobalContext, Grown, Mixer, Paths, read_cache
 from docflat.config import ModelSizes
 from docflat.layers import Attention, Gate, attend
 from docflat.transformer import Transformer, Vocabulary
@@ -102,13 +102,13 @@ class DocFlat(Transformer):
         return self.target_norm(x)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, beam: int, context: GlobalContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | None
     ) -> tuple[Tensor, Mixer | None]:
         if self.target_flat is None:
             return self.target_norm(x), None
         side = prefix if context is None else context.side
         everything = x if context is None else self.embedding(side.tokens, side.positions)
-        mixed, mixer = FlatMixer.start(self, self.target_flat, everything, side, prefix, beam, context)
+        mixed, mixer = FlatMixer.start(self, self.target_flat, everything, side, prefix, paths, context)
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
             row = torch.repeat_interleave(context.row, prefix.rows.lengths)
             mixed = mixed[side.rows.starts.long()[row] + prefix.positions]
@@ -132,20 +132,21 @@ class FlatMixer:
         model: DocFlat,
         flat: FlatBatchAttention,
         given: Given,
-        grown: list[Tensor],
+        paths: Paths,
         prefix: Side,
         growing: bool,
     ) -> None:
-        self.model, self.flat = model, flat
+        self.model, self.flat, self.paths = model, flat, paths
         self.given = given  # start symbols of this batch's sentences, or the whole global context
-        self.grown = grown  # keys and values of the own sentence: (rows, beam, heads, steps, size)
+        nothing = given.keys.new_zeros(len(prefix.rows), given.keys.shape[1], 0, given.keys.shape[3])
+        self.grown = [Grown(nothing), Grown(nothing)]  # keys and values of the own sentence
         self.growing = growing
         if growing:
             groups, slots, _ = given.seen.shape
             self.first_position = prefix.rows.lengths  # (all rows,)
             self.live = torch.arange(len(prefix.rows), device=given.keys.device)
             # Of every row, also of finished ones: its best hypothesis.
-            self.best = [x.new_zeros(groups * slots, *x.shape[2:]) for x in grown]
+            self.best = [given.keys.new_zeros(groups * slots, *nothing.shape[1:]) for _ in self.grown]
             self.best_length = torch.zeros(groups * slots, dtype=torch.long, device=given.keys.device)
             slot = torch.arange(slots, device=given.keys.device)
             self.earlier = slot[None, :] < slot[:, None]  # (slots, slots): seeing row, seen row
@@ -159,7 +160,7 @@ class FlatMixer:
         x: Tensor,
         side: Side,
         prefix: Side,
-        beam: int,
+        paths: Paths,
         context: GlobalContext | None,
     ) -> tuple[Tensor, FlatMixer]:
         """Mix x, the embedded rows of `side` (tokens, dim), and keep what the steps to come will read."""
@@ -181,19 +182,19 @@ class FlatMixer:
         limits = torch.zeros(len(groups) * slots, dtype=torch.long, device=x.device).index_copy(0, place, limit)
         seen = torch.arange(groups.longest, device=x.device) < limits.unflatten(0, (len(groups), slots))[..., None]
         keys, values = (groups.pad(part).transpose(1, 2) for part in (key, value))
-        empty = x.new_zeros(rows, beam, key.shape[1], 0, key.shape[2])
         given = Given(keys, values, seen, place)
-        return mixed, cls(model, flat, given, [empty, empty], prefix, growing=context is None)
+        return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
 
     def step(self, x: Tensor) -> Tensor:
         """The newest token of every hypothesis: (rows, beam, dim)."""
         query, key, value = self.flat.attention.project(x)
-        self.grown = grow(self.grown, key, value)
+        keys, values = self.grown[0].append(key), self.grown[1].append(value)
         given = self._with_best() if self.growing else self.given
-        return self.flat.mix(x, self.flat.attention.join(read_cache(query, given, self.grown)))
+        return self.flat.mix(x, self.flat.attention.join(read_cache(query, given, keys, values, self.paths.seen)))
 
     def _with_best(self) -> Given:
-        given, steps = self.given, self.grown[0].shape[3]
+        given, best_path = self.given, self.paths.slots[:, 0]
+        steps = best_path.shape[1]
         assert given.place is not None
         groups, slots, _ = given.seen.shape
         self.best_length[given.place] = steps
@@ -201,18 +202,16 @@ class FlatMixer:
         for index, fixed in enumerate((given.keys, given.values)):
             missing = steps - self.best[index].shape[2]
             best = nn.functional.pad(self.best[index], (0, 0, 0, missing))  # (groups * slots, heads, steps, size)
-            self.best[index] = best.index_copy(0, given.place, self.grown[index][:, 0])
+            self.best[index] = best.index_copy(0, given.place, self.grown[index].along(best_path))
             by_group = self.best[index].unflatten(0, (groups, slots)).transpose(1, 2).flatten(2, 3)
             both.append(torch.cat([fixed, by_group], dim=2))
         there = torch.arange(steps, device=self.best_length.device) < self.best_length[:, None]
         there = there.unflatten(0, (groups, 1, slots)) & self.earlier[:, :, None]  # (groups, slots, slots, steps)
         return Given(both[0], both[1], torch.cat([given.seen, there.flatten(2)], dim=2), given.place)
 
-    def reorder(self, parents: Tensor) -> None:
-        self.grown = reorder(self.grown, parents)
-
     def keep(self, rows: Tensor) -> None:
-        self.grown = [grown[rows] for grown in self.grown]
+        for grown in self.grown:
+            grown.keep(rows)
         self.given = self.given.keep(rows)
         if self.growing:
             self.live = self.live[rows]
