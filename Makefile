@@ -1,10 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help install demo test check clean
+.PHONY: help install demo reproduce-tiny test check clean
 
 help: ## what each target does
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 install: .venv/installed ## docflat and its development tools into .venv
 
@@ -15,6 +15,9 @@ install: .venv/installed ## docflat and its development tools into .venv
 
 demo: install ## train a small DocFlat on a made-up language and see what context does for it
 	$(BIN)/docflat probe --demo
+
+reproduce-tiny: install ## all tables and figures of the paper with tiny models on made-up data: does all of it run?
+	$(BIN)/docflat reproduce --scale tiny --out runs/reproduce-tiny
 
 check: install ## lint, formatting, types
 	$(BIN)/ruff check .

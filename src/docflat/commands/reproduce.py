@@ -96,7 +96,6 @@ def _measures(arguments: Namespace) -> list[Measure]:
 def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
     from docflat.reproduce import tiny
     from docflat.reproduce.data import Dataset
-    from docflat.reproduce.grid import DATASETS
     from docflat.reproduce.runs import Plan
 
     if arguments.comet_model:
@@ -116,11 +115,11 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
         settings += tiny.SETTINGS
     if arguments.minutes is not None:
         settings.append(f"every_stage.max_minutes={arguments.minutes}")
-    found = {name: Dataset.find(data, name) for name in DATASETS}
+    found = {name: Dataset.find(data, name) for name in dict.fromkeys(measure.job.dataset for measure in measures)}
     datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
     if not arguments.worker:
         _say_gaps(measures, datasets, data, arguments.comet_model)
-    if not any(measure.job.dataset in datasets for measure in measures):
+    if not datasets:
         raise InputError("none of the datasets is here (docs/reproduce.md says what is expected)", data)
     return Plan(
         arguments.out,
@@ -175,6 +174,8 @@ def _commit() -> str:
 
 def _report(out: Path) -> None:
     from docflat.reproduce.report import write_report
+    from docflat.reproduce.results import claim
 
-    for path in write_report(out):
-        print(path)
+    with claim(out / "locks" / "report", wait=True):  # on several machines, all come to their end at once
+        paths = write_report(out)
+    print(*paths, sep="\n")

@@ -67,15 +67,23 @@ class Dataset:
         sizes = self.reference.sizes
         return {**found, "test sentences": sum(sizes), "test documents": len(sizes)}
 
+    def hash(self, metric: str) -> str:
+        """Of all data that a number depends on."""
+        contrastive = metric.startswith("accuracy") and self.contrastive is not None
+        return f"{self._text_hash}+{self._contrastive_hash}" if contrastive else self._text_hash
+
     @cached_property
-    def hash(self) -> str:
-        """Of all that the numbers depend on."""
+    def _contrastive_hash(self) -> str:
+        return hashlib.sha256(self.contrastive.read_bytes() if self.contrastive else b"").hexdigest()[:8]
+
+    @cached_property
+    def _text_hash(self) -> str:
         digest = hashlib.sha256()
         for split in ("train", "valid"):
             digest.update(Corpus.open(self.folder / split).hash.encode())
         digest.update(Subwords.load(self.folder / "tokenizer.json").hash.encode())
-        for path in (self.test_source, self.test_target, self.contrastive):
-            digest.update(hashlib.sha256(path.read_bytes() if path else b"").digest())
+        for path in (self.test_source, self.test_target):
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()[:12]
 
 

@@ -91,6 +91,10 @@ class Table:
     def cells(self) -> list[Cell]:
         return [cell for row in self.rows for cell in row.cells]
 
+    def in_paper(self) -> list[bool]:
+        """Of each column, whether the paper has any number of it."""
+        return [any(row.cells[n].path for row in self.rows) for n in range(len(self.columns))]
+
 
 @cache
 def paper() -> dict[str, Any]:

@@ -25,7 +25,7 @@ MARKS = (
     f"{BETTER} significantly better than doc2doc on the same data, {WORSE} significantly worse"
     f" (paired bootstrap, p ≤ {LEVEL}); the paper marks DocFlat in table 2 only."
 )
-_DIGITS = {"comet": 4, "seconds": 1}
+_DIGITS = {"comet": 4}
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,7 @@ def markdown(report: Report) -> str:
             lines += [f"By {table.axes[0]}: {table.axes[1]}. The curves are in report.html.", ""]
         if table.note:
             lines += [table.note, ""]
-        lines.append(_line("", *chain.from_iterable((f"{name}: paper", "measured") for name in table.columns)))
-        lines.append("|---" * (1 + 2 * len(table.columns)) + "|")
-        for label, cells in rows:
-            lines.append(_line(label, *chain.from_iterable((cell.paper, cell.measured) for cell in cells)))
-        lines.append("")
+        lines += [*_table(table, rows), ""]
     lines += ["## Where the numbers come from", ""]
     lines += ["results.jsonl has all digits, signatures and times. Runs:", ""]
     for run in report.runs():
@@ -175,6 +171,16 @@ def markdown(report: Report) -> str:
         which = f"run {report.run_numbers(records)}, seed {origin.seed}, data {origin.data}"
         lines += [f"- {name}: {which}", "", f"      {origin.training}", ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(table: Table, rows: list[tuple[str, list[Shown]]]) -> list[str]:
+    both = table.in_paper()
+    heads = [[f"{name}: paper", "measured"] if two else [name] for name, two in zip(table.columns, both, strict=True)]
+    lines = [_line("", *chain.from_iterable(heads)), "|---" * (1 + len(both) + sum(both)) + "|"]
+    for label, cells in rows:
+        texts = [[cell.paper, cell.measured] if two else [cell.measured] for cell, two in zip(cells, both, strict=True)]
+        lines.append(_line(label, *chain.from_iterable(texts)))
+    return lines
 
 
 def _line(*cells: str) -> str:

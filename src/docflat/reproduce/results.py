@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ def read_results(path: Path) -> dict[Key, Record]:
     """By key. A last line that a kill has cut does not count."""
     if not path.exists():
         return {}
+    status = path.stat()
+    return dict(_read(path, status.st_size, status.st_mtime_ns))
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, size: int, time: int) -> dict[Key, Record]:
+    """Workers ask again and again, and a whole grid has a thousand lines: size and time tell whether any is new."""
     found: dict[Key, Record] = {}
     *lines, _ = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):

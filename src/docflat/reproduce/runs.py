@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -86,11 +86,12 @@ class Plan:
         return load_recipe(files, settings), shlex.join(["docflat", "train", *map(str, files), *settings])
 
     def origin(self, job: Job) -> Origin:
+        """Of its translations."""
         recipe, command = self.recipe(job)
         return Origin(
             self.commit,
             recipe.seed,
-            self.datasets[job.dataset].hash,
+            self.datasets[job.dataset].hash("bleu"),
             self.command,
             command,
             device_name(recipe.device),
@@ -135,6 +136,7 @@ class JobRun:
 
     def run(self) -> None:
         recipe, _ = self.plan.recipe(self.job)
+        torch.compiler.reset()  # torch compiles the same code for a few models only, and is slow from then on
         train(recipe)
         missing = self.missing()
         sizes = {measure.metric for measure in missing} & self.dataset.sizes.keys()
@@ -188,15 +190,18 @@ class JobRun:
         self._record({"comet": (sum(found) / len(found), signature)}, window)
 
     def _record(self, numbers: Numbers, window: int = 0) -> None:
+        new = {key: number for key, number in numbers.items() if (self.job.name, key, window) not in self.done}
+        if not new:
+            return
         now, origin = datetime.now(timezone.utc).isoformat(timespec="seconds"), self.plan.origin(self.job)
         records = [
-            Record(self.job.name, metric, window, value, origin, signature, now)
-            for metric, (value, signature) in numbers.items()
-            if (self.job.name, metric, window) not in self.done
+            Record(
+                self.job.name, metric, window, value, replace(origin, data=self.dataset.hash(metric)), signature, now
+            )
+            for metric, (value, signature) in new.items()
         ]
-        if records:
-            add_results(self.plan.results, records)
-            self.done.update(record.key for record in records)
+        add_results(self.plan.results, records)
+        self.done.update(record.key for record in records)
 
     def compare(self, baseline: JobRun) -> None:
         """The significance of its differences from doc2doc, where both were measured and it is not known yet."""
@@ -220,6 +225,9 @@ def check(plan: Plan, jobs: Sequence[Job]) -> None:
         plan.recipe(job)
     for record in read_results(plan.results).values():
         dataset = plan.datasets.get(record.job.partition("/")[0])
-        if dataset is not None and record.origin.data != dataset.hash:
-            message = f"has numbers of other data for {record.job} ({record.origin.data}, now {dataset.hash})"
+        if dataset is None or (record.metric.startswith("accuracy") and dataset.contrastive is None):
+            continue
+        before, now = record.origin.data, dataset.hash(record.metric)
+        if before != now:
+            message = f"has the {record.metric} of {record.job} on other data ({before}, now {now})"
             raise InputError(f"{message}; choose another --out", plan.results)

@@ -14,7 +14,7 @@ from docflat.language import PRONOUNS, Language, ProbeDocument
 from docflat.preparing import prepare
 from docflat.reproduce.grid import DATASETS
 
-STEPS = 40
+STEPS = 80
 # The made-up language has two pronouns; German names let them find their places in the tables.
 GERMAN = dict(zip(PRONOUNS, ("er", "sie"), strict=True))
 

@@ -64,7 +64,8 @@ def _run(plan: Plan, job: Job) -> None:
 
 
 def _failure(plan: Plan, job: Job) -> Path:
-    return plan.lock(job).with_suffix(".failed")
+    lock = plan.lock(job)
+    return lock.with_name(f"{lock.name}.failed")
 
 
 def _is_over(plan: Plan, job: Job) -> bool:

@@ -1,0 +1,350 @@
+"""The grid, the results and the report of `docflat reproduce`, without a training."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import re
+import signal
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sacrebleu.significance import PairedTest
+
+from docflat.errors import InputError
+from docflat.metrics import SegmentMean
+from docflat.recipe import load_recipe
+from docflat.reproduce.chart import chart, nice_ticks
+from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper
+from docflat.reproduce.page import page
+from docflat.reproduce.report import NOT_RUN, Report, markdown
+from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
+from docflat.reproduce.significance import mean_p
+from docflat.reproduce.tables import chosen, tables
+from docflat.settings import to_mapping
+from docflat.training import differences
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+ORIGIN = Origin("abc1234", 1, "0123456789ab", "docflat reproduce", "docflat train a.yaml", "CPU")
+CELLS = [cell for table in tables() for cell in table.cells]
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[tuple[str | int, ...], Any]]:
+    if isinstance(value, dict):
+        return [leaf for key, one in value.items() for leaf in leaves(one, (*path, key))]
+    if isinstance(value, list):
+        return [leaf for key, one in enumerate(value) for leaf in leaves(one, (*path, key))]
+    return [(path, value)]
+
+
+def record(job: str, metric: str, value: float | None, window: int = 0, origin: Origin = ORIGIN) -> Record:
+    return Record(job, metric, window, value, origin)
+
+
+def report(*records: Record) -> Report:
+    return Report({one.key: one for one in records})
+
+
+def shown(of: Report, title: str, label: str) -> list[tuple[str, str]]:
+    (rows,) = (rows for table, rows in of.tables if table.title == title)
+    (cells,) = (cells for name, cells in rows if name == label)
+    return [(cell.paper, cell.measured) for cell in cells]
+
+
+# The grid
+
+
+def test_every_number_of_the_paper_has_a_cell_and_every_cell_its_number():
+    about = {"source", "metrics", "significant_vs_doc2doc_p05"}
+    numbers = {path for path, _ in leaves(paper()) if path[0] not in about and "sizes" not in path}
+    assert {cell.path for cell in CELLS if cell.path} == numbers
+
+
+def test_what_the_paper_does_not_report_is_document_bleu_and_some_speeds():
+    assert {cell.measure.metric for cell in CELLS if not cell.path} == {"dbleu", "seconds", "updates/s"}
+
+
+def test_a_cell_of_a_figure_stands_at_its_place():
+    found = {cell.path: cell.measure for cell in CELLS}
+    block = paper()["local_context_size_fig_ted"]
+    for number, size in enumerate(block["sizes"]):
+        measure = found["local_context_size_fig_ted", "docflat-d", "bleu", number]
+        assert measure.job.changes == (() if size == 3 else (f"stages.0.rows.context={size}",))
+    for number, size in enumerate(paper()["inference_batch_size_fig_ted"]["sizes"]):
+        assert found["inference_batch_size_fig_ted", "docflat-c", "comet", number].window == size
+
+
+def test_daggers_are_those_of_the_paper():
+    marked = {(cell.measure.job.system, cell.measure.job.dataset, cell.measure.metric) for cell in CELLS if cell.dagger}
+    block = paper()["significant_vs_doc2doc_p05"]
+    assert marked == {(s, d, metric) for s, sets in block.items() for d, found in sets.items() for metric in found}
+    text = markdown(report())
+    assert "25.31†" in text
+    assert "77.65†" not in text  # docflat-c's accuracy on Europarl
+
+
+def test_trainings_are_shared_and_sentence_models_come_first():
+    jobs = jobs_of(chosen((), (), ()))
+    assert len(jobs) == len(set(jobs)) == len({job.name for job in jobs}) == 60
+    places = {job.name: number for number, job in enumerate(jobs)}
+    assert all(job.first is None or places[job.first.name] < places[job.name] for job in jobs)
+
+
+def test_a_choice_brings_what_it_needs():
+    assert {job.name for job in jobs_of(chosen(["distance"], ["mbe"], ()))} == {
+        "ted/sent2sent",
+        "ted/doc2doc",
+        "ted/mbe",
+    }
+    assert {job.dataset for job in jobs_of(chosen(["table2"], (), ["news"]))} == {"news"}
+    assert {m.job.system for m in chosen(["table2", "speed"], ["abd"], ())} == {"abd"}
+
+
+@pytest.mark.parametrize("job", [job for job in jobs_of(chosen((), (), ())) if job.variant], ids=lambda job: job.name)
+def test_a_variant_differs_from_its_system_in_what_it_says(job: Job):
+    files = [RECIPES / f"{job.dataset}.yaml", RECIPES / "systems" / f"{job.system}.yaml"]
+    usual, changed = (to_mapping(load_recipe(files, changes)) for changes in ((), job.changes))
+    found = {key.removeprefix("stages[0]."): new for key, _, new in differences(usual, changed)}
+    batches = {"rows.document_mask": False, "rows.global_context": "irrelevant"}
+    expected: dict[str, dict[str, Any]] = {
+        "encoder-only": {"options.decoder": False},
+        "decoder-only": {"options.encoder": False},
+        "both-sides": {"options.decoder": True},
+        "irrelevant-local": {"rows.local_context": "irrelevant"},
+        "irrelevant-global": batches,
+        "irrelevant-both": {**batches, "rows.local_context": "irrelevant"},
+    }
+    if job.name == "ted/abd-decoder-only":
+        assert found == {"options.encoder": False, "options.decoder": True}
+    elif job.variant.startswith("context-"):
+        assert found == {"rows.context": int(job.variant.rpartition("-")[2])}
+    else:
+        size = {"rows.window", "batch_tokens", "accumulate"} if "rows.document_mask" in found else set()
+        assert {key: value for key, value in found.items() if key not in size} == expected[job.variant]
+
+
+# Results
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path):
+    records = [record("ted/abd", "bleu", 1.5, 16), record("ted/abd", "accuracy >3", float("nan"))]
+    add_results(tmp_path / "results.jsonl", records)
+    found = read_results(tmp_path / "results.jsonl")
+    assert list(found.values()) == [records[0], replace(records[1], value=None)]
+    lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    assert all({"commit", "seed", "data", "command"} <= line["origin"].keys() for line in lines)
+
+
+def test_half_a_line_is_mended_wherever_it_was_cut(tmp_path: Path):
+    path = tmp_path / "results.jsonl"
+    first, second, third = (record(f"ted/{name}", "bleu", 1.0, 16) for name in ("ä", "b", "c"))
+    add_results(path, [first])
+    start = path.stat().st_size
+    add_results(path, [second])
+    whole = path.read_bytes()
+    for cut in range(start, len(whole)):
+        path.write_bytes(whole[:cut])
+        assert list(read_results(path).values()) == [first]
+        add_results(path, [third])
+        assert list(read_results(path).values()) == [first, third]
+
+
+def test_a_broken_line_within_is_an_error_that_names_it(tmp_path: Path):
+    path = tmp_path / "results.jsonl"
+    add_results(path, [record("ted/abd", "bleu", 1.0)])
+    path.write_text(path.read_text() + "{}\n")
+    with pytest.raises(InputError, match=r"results.jsonl:2: job: missing"):
+        read_results(path)
+
+
+def add_many(path: Path, name: str) -> None:
+    for number in range(50):
+        add_results(path, [record(name, f"metric {number}", 1.0)])
+
+
+def test_several_processes_write_at_once(tmp_path: Path):
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=add_many, args=(tmp_path / "results.jsonl", name)) for name in "abcd"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(read_results(tmp_path / "results.jsonl")) == 200
+
+
+def hold(path: Path) -> None:
+    with claim(path) as mine:
+        assert mine
+        path.with_suffix(".held").touch()
+        time.sleep(60)
+
+
+def test_a_claim_is_for_one_and_ends_with_its_process(tmp_path: Path):
+    path = tmp_path / "locks" / "job"
+    other = multiprocessing.get_context("fork").Process(target=hold, args=(path,))
+    other.start()
+    while not path.with_suffix(".held").exists():
+        time.sleep(0.01)
+    with claim(path) as mine:
+        assert not mine
+    assert other.pid is not None
+    os.kill(other.pid, signal.SIGKILL)
+    other.join()
+    with claim(path) as mine:
+        assert mine
+
+
+# Significance
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.05, 0.2, -0.1])
+def test_p_of_means_is_that_of_sacrebleu(gain: float):
+    chance = random.Random(str(gain))
+    baseline = [float(chance.random() < 0.5) for _ in range(200)]
+    system = [float(chance.random() < 0.5 + gain) for _ in range(200)]
+    metric = SegmentMean("mean", lambda texts: [float(text) for text in texts], {})
+    systems = [("a", list(map(str, baseline))), ("b", list(map(str, system)))]
+    _, scores = PairedTest(systems, {"": metric}, None, "bs", 1000)()
+    (_, result) = next(value for key, value in scores.items() if key != "System")
+    assert mean_p(baseline, system) == pytest.approx(result.p_value)
+
+
+# The report
+
+
+def test_what_was_not_run_says_so():
+    empty = report()
+    assert shown(empty, "Table 4: gates, TED", "docflat-i") == [
+        ("25.07", NOT_RUN),
+        ("0.3049", NOT_RUN),
+        ("69.45", NOT_RUN),
+    ]
+    assert all(cell.measured == NOT_RUN for cell in empty.shown)
+    assert "0 of 400 numbers were measured" in markdown(empty)
+    assert page(empty).count(f">{NOT_RUN}</t") == 400 + 5  # a figure without any says it too
+
+
+def test_measured_numbers_stand_beside_the_paper_with_their_marks():
+    found = report(
+        record("ted/doc2doc", "bleu", 20.0, 16),
+        record("ted/docflat-c", "bleu", 21.0, 16),
+        record("ted/docflat-c", "bleu p", 0.05, 16),
+        record("ted/docflat-d", "bleu", 19.0, 16),
+        record("ted/docflat-d", "bleu p", 0.001, 16),
+        record("ted/abd", "bleu", 22.0, 16),
+        record("ted/abd", "bleu p", 0.051, 16),
+        record("ted/mbe", "bleu", None, 16),
+    )
+    title = "Table 2: all systems, TED"
+    assert [shown(found, title, name)[0] for name in ("doc2doc", "docflat-c", "docflat-d", "abd", "mbe", "han")] == [
+        ("25.01", "20.00"),
+        ("25.31†", "21.00†"),
+        ("25.41†", "19.00‡"),
+        ("24.97", "22.00"),
+        ("24.75", "not a number"),
+        ("24.58", NOT_RUN),
+    ]
+    assert shown(found, "Table 5: context from elsewhere, TED", "doc2doc, irrelevant local")[0] == (
+        "does not converge",
+        NOT_RUN,
+    )
+
+
+def test_differences_and_slowdowns():
+    found = report(
+        record("ted/doc2doc", "accuracy 2", 60.0),
+        record("ted/mbe", "accuracy 2", 58.5),
+        record("ted/mbe", "accuracy 3", 58.5),
+        record("news/doc2doc", "updates/s", 10.0),
+        record("news/docflat-c", "updates/s", 8.0),
+        record("news/doc2doc", "seconds", 10.0, 16),
+        record("news/docflat-c", "seconds", 11.5, 16),
+    )
+    distance = shown(found, "Figure: accuracy by antecedent distance, against doc2doc, TED", "mbe")
+    assert distance[2:4] == [("+3.78", "-1.50"), ("+3.66", NOT_RUN)]
+    title = "How much longer docflat-c takes than doc2doc, as a share"
+    assert shown(found, title, "training") == [("+0.03", NOT_RUN), ("+0.03", "+0.25"), ("+0.03", NOT_RUN)]
+    assert shown(found, title, "inference")[1] == ("+0.15", "+0.15")
+
+
+class Balanced(HTMLParser):
+    """Fails where elements are not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        self.links += [str(values["href"])] if tag == "a" else []
+        self.ids |= {str(values["id"])} if "id" in values else set()
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Closes itself."""
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_text_of_others_is_escaped_and_every_link_leads_somewhere():
+    evil = replace(ORIGIN, commit="<b>&", command="docflat reproduce '--out=<script>|x'", training='"><img src=x>')
+    found = report(record("ted/doc2doc", "bleu", 20.0, 16, evil), record("ted/a <i>|\"'", "bleu", 1.0, 16, evil))
+    text = page(found)
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "<i>" not in text
+    assert {link.removeprefix("#") for link in parser.links} <= parser.ids
+    assert not re.search(r"https?://|src=", text.replace("&quot;&gt;&lt;img src=x&gt;", ""))
+
+
+def test_a_tiny_run_says_at_the_top_that_it_means_nothing():
+    found = report(record("ted/doc2doc", "bleu", 20.0, 16, replace(ORIGIN, scale="tiny")))
+    assert "The numbers mean nothing" in "\n".join(markdown(found).splitlines()[:4])
+    assert "The numbers mean nothing" in page(found)
+    assert "The numbers mean nothing" not in markdown(report(record("ted/doc2doc", "bleu", 20.0, 16)))
+
+
+def test_numbers_name_their_run_commit_seed_data_and_command():
+    other = replace(ORIGIN, commit="def5678", seed=2)
+    text = markdown(report(record("ted/doc2doc", "bleu", 20.0, 16), record("ted/abd", "bleu", 20.0, 16, other)))
+    assert "1. 1 numbers; commit abc1234" in text
+    assert "2. 1 numbers; commit def5678" in text
+    assert "ted/abd: run 2, seed 2, data 0123456789ab" in text
+    assert "docflat train a.yaml" in text
+
+
+@pytest.mark.parametrize("span", [(24.96, 25.81), (-1.08, 11.59), (0.0, 0.0), (0.2942, 0.3216), (3.0, 3.0), (-5, -5)])
+def test_ticks_are_few_even_and_reach_both_ends(span: tuple[float, float]):
+    ticks = nice_ticks(*span)
+    assert ticks[0] <= span[0] + 1e-9
+    assert ticks[-1] >= span[1] - 1e-9
+    assert 2 <= len(ticks) <= 8
+    gaps = [b - a for a, b in pairwise(ticks)]
+    assert max(gaps) == pytest.approx(min(gaps))
+
+
+def test_a_curve_leaves_out_what_was_not_run():
+    drawn = chart("lines", "measured", ["1", "2", "3"], [("abd", [1.0, None, 2.0])], ("size", "BLEU"))
+    assert drawn.count("<circle") == 2
+    assert "not run" in chart("lines", "measured", ["1"], [("abd", [None])], ("size", "BLEU"))
+
+
+def test_cells_know_what_they_need():
+    job = Job("ted", "mbe")
+    cell = Cell(Measure(job, "accuracy"), against=Measure(Job("ted", "doc2doc"), "accuracy"), how="difference")
+    assert [measure.job.name for measure in cell.measures] == ["ted/mbe", "ted/doc2doc"]
+    assert {cell.measure.job.dataset for cell in CELLS} == set(DATASETS)
