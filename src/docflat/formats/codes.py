@@ -1,0 +1,145 @@
+"""Inline codes: tags and marks between the words of a segment, read into spans and written from them again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from docflat.formats.segments import Segment, Span
+
+_DEEPEST = 100  # codes in each other; deeper ones stay points
+
+
+@dataclass(frozen=True)
+class Code:
+    """What is written before and after the text of a span; before it only, at a point."""
+
+    opening: str
+    closing: str = ""
+
+
+class Token(NamedTuple):
+    """A piece of a text with codes."""
+
+    raw: str  # as it is in the file; of text, what it says
+    kind: str  # "text", "open", "close", "point"
+    key: str = ""  # an opening and a closing code of the same key are a pair
+    opaque: bool = False  # what the pair encloses is kept as it is
+    firm: bool = False  # always has its other half: no pair may start outside of it and end inside
+
+
+def read_tokens(tokens: Iterable[Token]) -> tuple[str, list[Span]]:
+    """The text, and the codes in it as spans. A code without its other half is a point."""
+    text: list[str] = []
+    length = 0
+    found: list[Span] = []  # in the order they start
+    unclosed: list[tuple[int, Token]] = []  # where its span is in `found`
+    for token in tokens:
+        if token.kind == "text":
+            text.append(token.raw)
+            length += len(token.raw)
+            continue
+        depth = _find_opening(unclosed, token.key) if token.kind == "close" else None
+        if depth is None:
+            if token.kind == "open":
+                unclosed.append((len(found), token))
+            found.append(Span(length, length, Code(token.raw)))
+            continue
+        place, opening = unclosed[depth]
+        del unclosed[depth:]  # pairs do not cross: what was opened since stays a point
+        start = found[place].start
+        if start < length:
+            found[place] = Span(start, length, Code(opening.raw, token.raw), opening.opaque)
+        else:  # A pair around nothing is one point, with the points inside it.
+            inside = "".join(span.tag.opening for span in found[place:])
+            found[place:] = [Span(length, length, Code(inside + token.raw))]
+    return "".join(text), found
+
+
+def _find_opening(unclosed: Sequence[tuple[int, Token]], key: str) -> int | None:
+    for depth in range(len(unclosed) - 1, max(-1, len(unclosed) - 1 - _DEEPEST), -1):
+        if unclosed[depth][1].key == key:
+            return depth
+        if unclosed[depth][1].firm:
+            return None
+    return None
+
+
+def write_codes(
+    segment: Segment,
+    write: Callable[[str], str],
+    start: int = 0,
+    end: int | None = None,
+    breaks: Sequence[tuple[int, int]] = (),
+    newline: str = "\n",
+) -> str:
+    """The text start:end with its codes; `write` escapes text, and a newline stands for each of the ranges `breaks`.
+
+    Whoever moved the spans may have made them cross: the inner one is then cut short.
+    """
+    end = len(segment.text) if end is None else end
+    spans = _clip(segment, start, end)
+    at_start: dict[int, list[Span]] = {}
+    for span in spans:
+        at_start.setdefault(span.start, []).append(span)
+    newlines = dict(breaks)
+    edges = sorted({start, end, *at_start, *(span.end for span in spans), *newlines, *newlines.values()})
+    parts: list[str] = []
+    unclosed: list[Span] = []
+    skip = start
+    for place, until in zip(edges, [*edges[1:], end], strict=True):
+        while unclosed and unclosed[-1].end <= place:
+            parts.append(unclosed.pop().tag.closing)
+        for span in at_start.get(place, ()):
+            parts.append(span.tag.opening)
+            if span.start == span.end:
+                parts.append(span.tag.closing)
+            else:
+                unclosed.append(replace(span, end=min([span.end, *(outer.end for outer in unclosed[-1:])])))
+        if place in newlines:
+            parts.append(newline)
+            skip = newlines[place]
+        parts.append(write(segment.text[max(place, skip) : max(until, skip)]))
+    parts += [span.tag.closing for span in reversed(unclosed)]
+    return "".join(parts)
+
+
+def _clip(segment: Segment, start: int, end: int) -> list[Span]:
+    """The codes of this stretch, cut at its ends."""
+    found = []
+    for span in segment.spans:
+        if not isinstance(span.tag, Code):
+            continue
+        if span.start == span.end:
+            if start <= span.start <= end:
+                found.append(span)
+        elif span.start < end and span.end > start:
+            found.append(replace(span, start=max(start, span.start), end=min(end, span.end)))
+    return sorted(found, key=lambda span: span.start)
+
+
+def restore_codes(own: Segment, translated: Segment, pairs: bool) -> Segment:
+    """The translation with the points, and the pairs too if so asked, that it has lost: near where they were."""
+    left = Counter(span.tag for span in translated.spans)
+    lost = []
+    for span in own.spans:
+        if left[span.tag]:
+            left[span.tag] -= 1
+        elif isinstance(span.tag, Code) and (pairs or not span.tag.closing):
+            place = nearest_gap(translated.text, span.start / max(1, len(own.text)))
+            lost.append(Span(place, place, span.tag))
+    return replace(translated, spans=(*translated.spans, *lost)) if lost else translated
+
+
+def nearest_gap(text: str, share: float) -> int:
+    """A place between words, after about this share of the text."""
+    place = round(share * len(text))
+    gaps = [0, len(text), *(i for i, char in enumerate(text) if char.isspace())]
+    return min(gaps, key=lambda gap: abs(gap - place))
+
+
+def why_kept(text: str) -> str:
+    """Why a text needs no translation; empty: it does."""
+    return "" if any(map(str.isalpha, text)) else "no letters"

@@ -1,0 +1,61 @@
+"""Cues: the times and texts of subtitles, found in their file."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from docflat.errors import InputError
+from docflat.formats.limits import read_text
+
+MOST_BYTES = 8 << 20  # a long film has 200 kB
+_BOMS = (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16-le")
+_TIME = r"(?:[0-9]{1,6}:)?[0-9]{1,2}:[0-9]{1,2}[,.][0-9]{1,3}"
+NEWLINE = re.compile("\r\n|\n|\r")
+TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t].*)?")
+
+
+@dataclass(frozen=True)
+class Cue:
+    start: int  # its text in the file's
+    end: int
+    begins: int  # milliseconds
+    ends: int
+
+
+def decode(data: bytes, file: str) -> tuple[str, str]:
+    """The text with its byte order mark, and its encoding: UTF-8 unless such a mark says otherwise."""
+    if len(data) > MOST_BYTES:
+        raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, the most of subtitles", file)
+    for mark, encoding in (*_BOMS, (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding), encoding
+            except UnicodeDecodeError:
+                raise InputError(f"not {encoding[:-3].upper()}, as its first bytes say", file) from None
+    mark = "\ufeff" if data.startswith(codecs.BOM_UTF8) else ""
+    return mark + read_text(data, file), "utf-8"
+
+
+def lines_of(text: str) -> list[tuple[int, str]]:
+    """Each line of a text without its end, and where it starts."""
+    lines, start = [], 0
+    for match in NEWLINE.finditer(text):
+        lines.append((start, text[start : match.start()]))
+        start = match.end()
+    return [*lines, (start, text[start:])]
+
+
+def cue_of(times: re.Match[str], lines: Sequence[tuple[int, str]]) -> Cue:
+    """A cue of these lines, without blank ones at either end."""
+    filled = [(start, start + len(line)) for start, line in lines if line.strip()]
+    start, end = (filled[0][0], filled[-1][1]) if filled else (0, 0)
+    return Cue(start, end, milliseconds(times[1]), milliseconds(times[2]))
+
+
+def milliseconds(time: str) -> int:
+    clock, _, fraction = time.replace(",", ".").partition(".")
+    hours, minutes, seconds = ["0", *clock.split(":")][-3:]
+    return ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * 1000 + int(fraction.ljust(3, "0"))

@@ -1,0 +1,84 @@
+"""Laying a text over lines or cues: where to break it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+Break = tuple[int, int]  # the blanks text[a:b] that a break takes the place of; a == b between Chinese characters
+
+_BLANKS = re.compile(r"[ \t\n\u3000]+")
+# Scripts that put no blanks between words, and break anywhere: kana, Han. Thai would need a dictionary.
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_NOT_FIRST = set("、。，．！？：；）］｝」』】〉》・ー…々ぁぃぅぇぉっゃゅょァィゥェォッャュョ)]},.!?:;%’”")
+_NOT_LAST = set("（［｛「『【〈《([{‘“")
+_SENTENCE_ENDS = set(".!?…。！？؟।")
+_CLAUSE_ENDS = set(",;:—–、，；：،")
+_CLOSING = "\"'”’»)]"
+_REACH = 12  # candidates to either side of a place: enough, and the search stays short
+
+
+def find_breaks(text: str, whole: Sequence[tuple[int, int]] = ()) -> list[Break]:
+    """Where a text may be broken: between words, not inside the ranges `whole`."""
+    found = {match.span() for match in _BLANKS.finditer(text)}
+    for match in _WIDE.finditer(text):
+        for place in (match.start(), match.end()):
+            before, after = text[max(0, place - 1) : place], text[place : place + 1]
+            if not (before.isspace() or after.isspace() or after in _NOT_FIRST or before in _NOT_LAST):
+                found.add((place, place))
+    first, last = len(text) - len(text.lstrip()), len(text.rstrip())
+    inside = {place for start, end in whole for place in range(start + 1, end)}
+    return sorted((a, b) for a, b in found if first < a and b < last and a not in inside and b not in inside)
+
+
+def choose_breaks(text: str, places: Sequence[float], width: int, whole: Sequence[tuple[int, int]] = ()) -> list[Break]:
+    """A break near each of the places, which ascend: after punctuation rather, and with pieces within the width.
+
+    Fewer, if the text cannot be broken so often.
+    """
+    candidates = find_breaks(text, whole)
+    places = list(places)[: len(candidates)]
+    if not places:
+        return []
+    scale = max(1.0, len(text) / (len(places) + 1))
+    starts = [a for a, _ in candidates]
+    # best[c]: the least cost of all breaks so far with the last at candidate c, and where the one before it was.
+    best: dict[int, tuple[float, int]] = {-1: (0.0, -1)}
+    steps: list[dict[int, tuple[float, int]]] = []
+    center = -1
+    for number, place in enumerate(places):
+        left = len(places) - 1 - number  # breaks that must still find room
+        center = min(max(bisect_left(starts, place), center + 1), len(candidates) - 1 - left)
+        reach = range(max(number, center - _REACH), min(len(candidates) - left, center + _REACH + 1))
+        step: dict[int, tuple[float, int]] = {}
+        for c in reach:
+            cost = abs(candidates[c][0] - place) / scale - _welcome(text, candidates[c][0])
+            options = [
+                (total + cost + _overflow(_length(candidates, last, c), width), last)
+                for last, (total, _) in best.items()
+                if last < c
+            ]
+            if options:
+                step[c] = min(options)
+        steps.append(step)
+        best = step
+    rest = {c: total + _overflow(len(text) - candidates[c][1], width) for c, (total, _) in best.items()}
+    chosen = [min(rest, key=lambda c: (rest[c], c))]
+    for step in reversed(steps[1:]):
+        chosen.append(step[chosen[-1]][1])
+    return [candidates[c] for c in reversed(chosen)]
+
+
+def _length(candidates: Sequence[Break], last: int, c: int) -> int:
+    return candidates[c][0] - (candidates[last][1] if last >= 0 else 0)
+
+
+def _overflow(length: int, width: int) -> float:
+    return 0.5 + 2 * (length - width) / width if length > width else 0.0
+
+
+def _welcome(text: str, place: int) -> float:
+    """How good a break is for what stands before it."""
+    before = text[max(0, place - 4) : place].rstrip(_CLOSING)[-1:]
+    return 0.4 if before in _SENTENCE_ENDS else 0.25 if before in _CLAUSE_ENDS else 0.0
