@@ -165,6 +165,11 @@ def test_untranslated_it_is_the_same_file(text: str, encoding: str, newline: str
     assert changed.replace("&gt;", ">") == again.replace("&gt;", ">")
 
 
+def test_a_byte_order_mark_before_the_times() -> None:
+    parsed = Srt().read("\ufeff00:00:01,000 --> 00:00:02,000\nHi.\n".encode(), "a.srt")
+    assert parsed.render([Segment("Hallo.")]).decode() == "\ufeff00:00:01,000 --> 00:00:02,000\nHallo.\n"
+
+
 @pytest.mark.parametrize("file", REAL or [pytest.param(None, marks=pytest.mark.skip("no subtitles on this machine"))])
 def test_real_files(file: Path) -> None:
     data = file.read_bytes()

@@ -11,10 +11,15 @@ from docflat.errors import InputError
 from docflat.formats.limits import read_text
 
 MOST_BYTES = 8 << 20  # a long film has 200 kB
-_BOMS = (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16-le")
+_BOMS = {
+    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
 _TIME = r"(?:[0-9]{1,6}:)?[0-9]{1,2}:[0-9]{1,2}[,.][0-9]{1,3}"
 NEWLINE = re.compile("\r\n|\n|\r")
-TIMES = re.compile(rf"[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t].*)?")
+TIMES = re.compile(rf"\ufeff?[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t].*)?")
 
 
 @dataclass(frozen=True)
@@ -29,14 +34,14 @@ def decode(data: bytes, file: str) -> tuple[str, str]:
     """The text with its byte order mark, and its encoding: UTF-8 unless such a mark says otherwise."""
     if len(data) > MOST_BYTES:
         raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, the most of subtitles", file)
-    for mark, encoding in (*_BOMS, (codecs.BOM_UTF16_BE, "utf-16-be")):
+    for mark, encoding in _BOMS.items():
         if data.startswith(mark):
             try:
                 return data.decode(encoding), encoding
             except UnicodeDecodeError:
                 raise InputError(f"not {encoding[:-3].upper()}, as its first bytes say", file) from None
-    mark = "\ufeff" if data.startswith(codecs.BOM_UTF8) else ""
-    return mark + read_text(data, file), "utf-8"
+    start = "\ufeff" if data.startswith(codecs.BOM_UTF8) else ""
+    return start + read_text(data, file), "utf-8"
 
 
 def lines_of(text: str) -> list[tuple[int, str]]:
