@@ -49,10 +49,10 @@ def whole_folder(folder: Path, force: bool = False) -> Iterator[Path]:
         raise
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file; until it is whole, an earlier one stays as it was."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file; until it is whole, an earlier one stays as it was."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
+    partial.write_bytes(content.encode() if isinstance(content, str) else content)
     _flush(partial)
     partial.replace(path)
 

@@ -1,0 +1,237 @@
+"""Word alignment: which words of a translation stand for which of the source.
+
+The decoder's attention to the source tells, in a pass over the given translation. Which layer does, and whether when a
+word has been read or when it is about to be said, differs from model to model (Chen et al., "Accurate Word Alignment
+Induction from Neural Machine Translation", EMNLP 2020); so that is found out with a few sentences, by leaving out their
+words (Li et al., "On the Word Alignment from Neural Machine Translation", ACL 2019), which is slower and sees less.
+Words that are the same on both sides need no model.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from docflat.attending import Memory, TargetAttending
+from docflat.batches import Side, flatten_side
+from docflat.checkpoints import ModelFolder
+from docflat.decoding import SentenceList
+from docflat.layers import Attention, DecoderLayer, Reach
+from docflat.rows import Rows
+from docflat.scoring import Scorer
+from docflat.sentences import Range
+from docflat.subwords import SideName
+
+Weights = npt.NDArray[np.float64]  # (target words, source words)
+Links = list[tuple[int, int]]  # (source word, target word)
+
+# A character of a script without blanks is a word; so is a punctuation mark.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|[^\w\s]")
+BUDGET = 4096  # tokens of a batch
+SAMPLE = 8  # sentences that show where in the model to look
+DIAGONAL = 0.05  # how much the place in the sentence counts where the attention leaves it open
+
+
+def find_words(text: str) -> list[Range]:
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def diagonal(source: int, target: int) -> Weights:
+    """Weights of so many words, if nothing is known but their places."""
+    places = [(np.arange(count) + 0.5) / count for count in (target, source)]
+    near: Weights = 1 - np.abs(places[0][:, None] - places[1])
+    return near
+
+
+def find_links(source: str, target: str, weights: Weights | None = None) -> Links:
+    """Links of the words of a sentence and its translation; weights: of an `Aligner`."""
+    source_words, target_words = find_words(source), find_words(target)
+    if not source_words or not target_words:
+        return []
+    same = _same_words([source[a:b] for a, b in source_words], [target[a:b] for a, b in target_words])
+    near = diagonal(len(source_words), len(target_words))
+    score = near if weights is None else weights + DIAGONAL * near
+    score[:, [s for s, _ in same]] = -1
+    score[[t for _, t in same]] = -1
+    links = set(same)
+    links |= {(int(s), t) for t, s in enumerate(score.argmax(1)) if score[t, s] >= 0}
+    # A source word that no other word looked at still has a place in the translation.
+    missed = set(range(len(source_words))) - {s for s, _ in links}
+    best = score.argmax(0)
+    links |= {(s, int(best[s])) for s in missed if score[best[s], s] >= 0}
+    return sorted(links)
+
+
+def _same_words(source: Sequence[str], target: Sequence[str]) -> Links:
+    """Names, numbers and marks that both sides have equally often, in their order."""
+    places: tuple[dict[str, list[int]], dict[str, list[int]]] = (defaultdict(list), defaultdict(list))
+    for side, words in zip(places, (source, target), strict=True):
+        for place, word in enumerate(words):
+            # Short words that look the same may be different ones: "in", "die", "am".
+            if len(word) > 3 or not word.isalpha() or not word.islower():
+                side[word].append(place)
+    common = [word for word, found in places[0].items() if len(found) == len(places[1].get(word, ()))]
+    return [link for word in common for link in zip(places[0][word], places[1][word], strict=True)]
+
+
+class RecordingAttending(TargetAttending):
+    """Remembers what its tokens read of the source. Weights are computed once more: kernels never hold them."""
+
+    def __init__(self, side: Side, memory: Memory, watched: Sequence[Attention]) -> None:
+        super().__init__(side, memory)
+        self.watched = watched
+        self.recorded: list[list[Tensor]] = []  # [watched][row]: (target tokens, source tokens), the mean of the heads
+
+    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+        if reach != "context" and any(attention is one for one in self.watched):
+            query, (key, _) = attention.queries(x), attention.keys_values(self.memory.states)
+            own, other = (pairwise(rows.starts.tolist()) for rows in (self.side.rows, self.memory.rows))
+            weights = []
+            for (start, end), (first, last) in zip(own, other, strict=True):
+                scores = (query[start:end].transpose(0, 1) @ key[first:last].permute(1, 2, 0)).float()
+                weights.append((scores / math.sqrt(query.shape[-1])).softmax(-1).mean(0))
+            self.recorded.append(weights)
+        return super().source(attention, x, reach)
+
+
+@dataclass(frozen=True)
+class _View:
+    """Where in a model the alignment shows."""
+
+    layer: int
+    reading: bool  # when a word has just been read; else: when it is about to be said
+
+
+class Aligner:
+    """Asks a model; every sentence by itself."""
+
+    def __init__(self, folder: ModelFolder) -> None:
+        self.folder, self.model = folder, folder.model
+        self.layers = [layer.source_attention for layer in self.model.decoder if isinstance(layer, DecoderLayer)]
+        self.view: _View | None = None  # found with the first sentences
+
+    def weights(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
+        """Of each (sentence, translation); None where the model cannot tell."""
+        texts = [_Pair.of_texts(self.folder, *pair) for pair in pairs]
+        most = self.folder.config.rows.max_tokens - 3
+        known = [number for number, pair in enumerate(texts) if pair is not None and pair.longest <= most]
+        chosen = [pair for pair in (texts[number] for number in known) if pair is not None]
+        if self.view is None and chosen:
+            self.view = self._choose_view(chosen[:SAMPLE])
+        found: list[Weights | None] = [None] * len(pairs)
+        made = (self._word_weights(batch, self.view) for batch in _batches(chosen) if self.view is not None)
+        for number, weights in zip(known, chain.from_iterable(made), strict=False):
+            found[number] = weights
+        return found
+
+    def _choose_view(self, sample: Sequence[_Pair]) -> _View | None:
+        """That which agrees best with what leaving out source words does to the probability of target words."""
+        erased = [self._erase(pair).argmax(1) for pair in sample]
+        views = [_View(layer, reading) for layer in range(len(self.layers)) for reading in (True, False)]
+        best, most = None, -1.0
+        for view in views:
+            made = self._word_weights(sample, view)
+            agreed = [float((w.argmax(1) == e).mean()) for w, e in zip(made, erased, strict=False)]
+            if sum(agreed) > most and len(agreed) == len(erased):  # a system of other layers records nothing
+                best, most = view, sum(agreed)
+        return best
+
+    def _erase(self, pair: _Pair) -> Weights:
+        """How much less likely each target word is without each source word: (target words, source words)."""
+        shares = pair.source.shares()
+        without = [
+            [token for token, share in zip(pair.source.ids, column, strict=True) if not share] for column in shares.T
+        ]
+        sources = [pair.source.ids, *without]
+        scored = Scorer(self.folder).documents([[ids] for ids in sources], [[pair.target.ids]] * len(sources), False)
+        scores = np.array([sentence[0].log_probabilities[:-1] for sentence in scored])  # (variants, target subwords)
+        lost: Weights = (scores[0] - scores[1:]) @ pair.target.shares()
+        return lost.T
+
+    def _word_weights(self, pairs: Sequence[_Pair], view: _View) -> Iterator[Weights]:
+        model, number = self.model, np.arange(len(pairs))
+        layout = self.folder.system.layout(self.folder.config.rows, model.vocabulary)
+        rows = Rows(number, 0 * number, number, 0 * number, number)
+        device = model.embedding.weight.device
+        source = flatten_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True).to(device)
+        target = flatten_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False).to(device)
+        with torch.inference_mode():
+            memory = model.encode(source)
+            attending = RecordingAttending(target, memory, [self.layers[view.layer]])
+            model.decode_layers(model.mix_target(model.embed(target), target, memory), attending)
+        for recorded in attending.recorded[:1]:
+            for weights, pair in zip(recorded, pairs, strict=True):
+                found = (
+                    weights.double().cpu().numpy()
+                )  # source: a start symbol before, the end and perhaps a slot after
+                first = len(found) - len(pair.target.ids) - (not view.reading)
+                found = found[first : first + len(pair.target.ids), 1 : len(pair.source.ids) + 1]
+                said = pair.target.shares()
+                yield said.T @ found @ pair.source.shares() / np.maximum(1, said.sum(0))[:, None]
+
+
+def _batches(pairs: Sequence[_Pair]) -> Iterator[list[_Pair]]:
+    batch: list[_Pair] = []
+    for pair in pairs:
+        if batch and (len(batch) + 1) * max(pair.longest, *(one.longest for one in batch)) > BUDGET:
+            yield batch
+            batch = []
+        batch.append(pair)
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True)
+class _Subwords:
+    """A text in subwords, and where its words and they are."""
+
+    ids: list[int]
+    places: list[Range]
+    words: list[Range]
+
+    def shares(self) -> Weights:
+        """(subwords, words): 1 where they overlap."""
+        shares = np.zeros((len(self.ids), len(self.words)))
+        for n, (start, end) in enumerate(self.places):
+            for w, (first, last) in enumerate(self.words):
+                shares[n, w] = start < last and first < end
+        return shares
+
+
+@dataclass(frozen=True)
+class _Pair:
+    source: _Subwords
+    target: _Subwords
+
+    @classmethod
+    def of_texts(cls, folder: ModelFolder, *texts: str) -> _Pair | None:
+        """None: there are no words, or it cannot be said where they are."""
+        sides: list[_Subwords] = []
+        names: tuple[SideName, SideName] = ("source", "target")
+        for text, side in zip(texts, names, strict=True):
+            ids = folder.subwords.encode(text, side)
+            sides.append(_Subwords(ids, _places(text, folder.subwords.pieces(ids)), find_words(text)))
+        return cls(*sides) if all(side.places and side.words for side in sides) else None
+
+    @property
+    def longest(self) -> int:
+        return max(len(self.source.ids), len(self.target.ids))
+
+
+def _places(text: str, pieces: Sequence[str]) -> list[Range]:
+    """Where in the text each piece is; none if they are of another text: Moses changes quotes, for one."""
+    letters = [place for place, letter in enumerate(text) if not letter.isspace()]
+    counts = [sum(not letter.isspace() for letter in piece) for piece in pieces]
+    if sum(counts) != len(letters):
+        return []
+    ends = np.cumsum([0, *counts]).tolist()
+    return [(letters[a], letters[b - 1] + 1) if a < b else (0, 0) for a, b in pairwise(ends)]

@@ -1,0 +1,282 @@
+"""Files to their translations: segments to sentences, one document of them to the model, and all the way back.
+
+What must not change is found again in the translation or put back by force: placeholders, addresses, code. Formatting
+follows the words it was on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from docflat.alignment import Weights, find_links
+from docflat.atomic import write_whole
+from docflat.errors import InputError
+from docflat.formats.limits import read_file
+from docflat.formats.segments import Format, Segment
+from docflat.placeholders import find_again, find_placeholders, join_ranges
+from docflat.projection import Piece, project
+from docflat.sentences import Range, split_sentences, strip
+
+LONGEST = 10_000  # characters of a sentence; what is longer is data, not language
+MOST_SPANS = 2_000  # of a segment, likewise
+
+Pairs = Sequence[tuple[str, str]]
+
+
+class Translates(Protocol):
+    """What is asked of a `Translator`."""
+
+    def translate_documents(
+        self, documents: Iterable[Sequence[str]], chunk: int = ..., done: Callable[[int], None] = ..., **settings: Any
+    ) -> Iterator[list[str]]: ...
+
+    def align(self, pairs: Pairs) -> list[Weights | None]: ...
+
+
+@dataclass
+class FileReport:
+    """What became of a file."""
+
+    file: str
+    segments: int = 0
+    translated: int = 0  # segments
+    kept: Counter[str] = field(default_factory=Counter)  # segments, by reason
+    sentences: int = 0  # translated
+    unchanged: int = 0  # sentences that the model left as they were
+    in_parts: int = 0  # sentences translated around what must not change, because the model had lost some of it
+    rows: list[tuple[str, str]] = field(default_factory=list)  # sentences and their translations
+
+    def __str__(self) -> str:
+        parts = [f"{self.translated} of {self.segments} segments translated"]
+        parts += [f"{count} kept: {reason}" for reason, count in sorted(self.kept.items())]
+        if self.unchanged:
+            parts.append(f"{self.unchanged} of {self.sentences} sentences came back unchanged")
+        if self.in_parts:
+            parts.append(f"{self.in_parts} sentences translated in parts, to keep placeholders or code")
+        return f"{self.file}: {'; '.join(parts)}"
+
+
+@dataclass
+class _Sentence:
+    """A sentence of a segment's text."""
+
+    segment: str
+    place: Range
+    fixed: list[Range]  # of the segment's text: what must stay as it is
+    moves: bool = True  # whether these may change places; not if they reach into the blanks around the sentence
+    translation: str = ""
+    again: list[int] | None = None  # where in the translation each of `fixed` starts
+    parts: list[Piece] | None = None  # instead: what is between them, translated by itself
+
+    @property
+    def text(self) -> str:
+        return self.segment[slice(*self.place)]
+
+    @cached_property
+    def line(self) -> str:
+        """As the model gets it."""
+        return " ".join(self.text.split())
+
+    @property
+    def result(self) -> str:
+        return self.translation if self.parts is None else "".join(piece.text for piece in self.parts)
+
+    def between(self) -> list[tuple[Range, bool]]:
+        """Its fixed ranges and the stretches around them; whether these are to be translated."""
+        found: list[tuple[Range, bool]] = []
+        start = self.place[0]
+        for first, last in [*self.fixed, (self.place[1], self.place[1])]:
+            inner = strip(self.segment, start, first)
+            if inner is None:
+                found.append(((start, first), False))
+            else:
+                wordy = any(map(str.isalpha, self.segment[slice(*inner)]))
+                found += [((start, inner[0]), False), (inner, wordy), ((inner[1], first), False)]
+            found.append(((first, last), False))
+            start = last
+        return [(place, wordy) for place, wordy in found if place[0] < place[1]]
+
+
+def split_segment(segment: Segment, language: str) -> list[_Sentence] | str:
+    """The sentences to translate, or why there are none."""
+    if segment.kept:
+        return segment.kept
+    if not any(map(str.isalpha, segment.text)):
+        return "no letters"
+    if len(segment.spans) > MOST_SPANS:
+        return f"more than {MOST_SPANS} formatted parts"
+    opaque = [(span.start, span.end) for span in segment.spans if span.opaque and span.start < span.end]
+    fixed = join_ranges([*opaque, *find_placeholders(segment.text)])
+    found = []
+    left = deque(fixed)
+    for start, end in split_sentences(segment.text, language, fixed):
+        own = []
+        while left and left[0][0] < end:
+            own.append(left.popleft())
+        inside = [(max(a, start), min(b, end)) for a, b in own if b > start]
+        sentence = _Sentence(segment.text, (start, end), inside, moves=inside == own)
+        if end - start <= LONGEST and any(wordy for _, wordy in sentence.between()):
+            found.append(sentence)
+    if found:
+        return found
+    return "only placeholders or code" if fixed else f"no sentence of less than {LONGEST} characters"
+
+
+def count_sentences(segments: Sequence[Segment], language: str) -> int:
+    return sum(len(found) for found in (split_segment(one, language) for one in segments) if not isinstance(found, str))
+
+
+def translate_segments(
+    segments: Sequence[Segment],
+    translator: Translates,
+    report: FileReport,
+    language: str = "en",
+    done: Callable[[int], None] = lambda sentences: None,
+    **settings: Any,
+) -> list[Segment]:
+    """Segments of one document, translated; the report is filled in."""
+    split = [split_segment(segment, language) for segment in segments]
+    report.segments = len(segments)
+    report.kept.update(reason for reason in split if isinstance(reason, str))
+    report.translated = sum(not isinstance(found, str) for found in split)
+    sentences = [sentence for found in split if not isinstance(found, str) for sentence in found]
+    report.sentences = len(sentences)
+    if not sentences:
+        return list(segments)
+    document = [sentence.line for sentence in sentences]
+    (translations,) = translator.translate_documents([document], done=done, **settings)
+    for sentence, translation in zip(sentences, translations, strict=True):
+        sentence.translation = translation
+        fixed = [(a - sentence.place[0], b - sentence.place[0]) for a, b in sentence.fixed]
+        sentence.again = find_again(sentence.text, fixed, translation) if sentence.moves else None
+    report.unchanged = sum(sentence.translation == sentence.line for sentence in sentences)
+    writer = _Writer(translator, settings)
+    writer.in_parts([sentence for sentence in sentences if sentence.again is None])
+    translated = writer.segments(segments, split)
+    report.in_parts = sum(sentence.parts is not None for sentence in sentences)
+    report.rows += [(sentence.line, sentence.result) for sentence in sentences]
+    return translated
+
+
+class _Writer:
+    """Puts translated sentences back into their segments."""
+
+    def __init__(self, translator: Translates, settings: dict[str, Any]) -> None:
+        self.translator, self.settings = translator, settings
+        self.links: dict[tuple[str, str], list[tuple[int, int]]] = {}
+
+    def in_parts(self, sentences: Sequence[_Sentence]) -> None:
+        """Translate what is between fixed ranges; the ranges stay where they are."""
+        cut = [[(place, wordy) for place, wordy in sentence.between()] for sentence in sentences]
+        documents = [
+            [" ".join(sentence.segment[slice(*place)].split()) for place, wordy in pieces if wordy]
+            for sentence, pieces in zip(sentences, cut, strict=True)
+        ]
+        if not documents:
+            return
+        translated = self.translator.translate_documents(documents, **self.settings)
+        for sentence, pieces, texts in zip(sentences, cut, translated, strict=True):
+            new = iter(texts)
+            sentence.parts = [
+                Piece(place, next(new), []) if wordy else Piece(place, sentence.segment[slice(*place)])
+                for place, wordy in pieces
+            ]
+
+    def segments(self, segments: Sequence[Segment], split: Sequence[list[_Sentence] | str]) -> list[Segment]:
+        todo = [(number, found) for number, found in enumerate(split) if not isinstance(found, str)]
+        written = list(segments)
+        self._align([(segments[number], found) for number, found in todo])
+        again = []
+        for number, found in todo:
+            projected = project(segments[number], self._pieces(segments[number], found))
+            if projected is None:
+                again.append((number, found))
+            else:
+                written[number] = projected
+        if again:
+            # The model moved code or placeholders so that no formatting can follow: in parts they keep their order.
+            self.in_parts([one for _, found in again for one in found if one.fixed and one.parts is None])
+            self._align([(segments[number], found) for number, found in again])
+            for number, found in again:
+                projected = project(segments[number], self._pieces(segments[number], found))
+                assert projected is not None, "fixed ranges in their own order never cross"
+                written[number] = projected
+        return written
+
+    def _align(self, segments: Sequence[tuple[Segment, list[_Sentence]]]) -> None:
+        """Links of the words of all that has formatting inside."""
+        pairs = []
+        for segment, sentences in segments:
+            for piece in self._pieces(segment, sentences):
+                pair = (segment.text[slice(*piece.source)], piece.text)
+                if piece.links is not None and pair not in self.links and _formatted(segment, piece.source):
+                    pairs.append(pair)
+        if pairs:
+            lines = [(" ".join(source.split()), target) for source, target in pairs]
+            for pair, line, weights in zip(pairs, lines, self.translator.align(lines), strict=True):
+                self.links[pair] = find_links(*line, weights)
+
+    def _pieces(self, segment: Segment, sentences: Sequence[_Sentence]) -> list[Piece]:
+        pieces: list[Piece] = []
+        end = 0
+        for sentence in sentences:
+            pieces.append(Piece((end, sentence.place[0]), segment.text[end : sentence.place[0]]))
+            pieces += self._sentence_pieces(sentence)
+            end = sentence.place[1]
+        pieces.append(Piece((end, len(segment.text)), segment.text[end:]))
+        return [piece for piece in pieces if piece.source[0] < piece.source[1]]
+
+    def _sentence_pieces(self, sentence: _Sentence) -> list[Piece]:
+        if sentence.parts is not None:
+            return [self._linked(sentence.segment, piece) for piece in sentence.parts]
+        if sentence.translation == sentence.line:  # blanks too stay as they were
+            return [Piece(sentence.place, sentence.text)]
+        fixed = tuple(zip(sentence.fixed, sentence.again or [], strict=True))
+        return [self._linked(sentence.segment, Piece(sentence.place, sentence.translation, [], fixed))]
+
+    def _linked(self, text: str, piece: Piece) -> Piece:
+        if piece.links is None:
+            return piece
+        links = self.links.get((text[slice(*piece.source)], piece.text), [])
+        return Piece(piece.source, piece.text, links, piece.fixed)
+
+
+def _formatted(segment: Segment, place: Range) -> bool:
+    """Whether a span starts or ends inside."""
+    return any(
+        place[0] < edge < place[1]
+        for span in segment.spans
+        if not span.opaque or span.start == span.end
+        for edge in (span.start, span.end)
+    )
+
+
+def translate_file(
+    path: Path,
+    out: Path,
+    format_: Format,
+    translator: Translates,
+    language: str = "en",
+    done: Callable[[int], None] = lambda sentences: None,
+    **settings: Any,
+) -> FileReport:
+    """Translate a file and write it; nothing is written if there is nothing that could be translated."""
+    parsed = format_.read(read_file(path), str(path))
+    report = FileReport(str(path))
+    segments = translate_segments(parsed.segments, translator, report, language, done, **settings)
+    if not report.sentences:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in report.kept.items()) or "it has no text"
+        raise InputError(f"nothing to translate: {reasons}", path)
+    if report.unchanged == report.sentences:
+        raise InputError("nothing was translated: every sentence came back as it was", path)
+    data = parsed.render(segments)
+    try:
+        write_whole(out, data)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", out) from None
+    return report

@@ -1,0 +1,210 @@
+"""Formatting carried over to a translation: where the spans of a segment are in its new text.
+
+A segment is cut into pieces: blanks and placeholders that stay as they are, and sentences that were translated, with
+links between their words. A span goes to the words that its own words are linked to, from the first to the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from docflat.alignment import Links, find_words
+from docflat.formats.segments import Segment, Span
+from docflat.sentences import Range
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a segment's text, and what stands there now. The pieces of a segment cover all of it."""
+
+    source: Range
+    text: str
+    links: Links | None = None  # of its words; None: it is as it was
+    fixed: tuple[tuple[Range, int], ...] = ()  # ranges of the source, and where they start in the new text
+
+
+@dataclass(eq=False)
+class _Node:
+    """A span on its way."""
+
+    span: Span
+    children: list[_Node] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    core: Range | None = None  # of the opaque spans in it, which cannot move
+
+    @property
+    def centre(self) -> float:
+        start, end = self.core or (self.start, self.end)
+        return (start + end) / 2
+
+
+def project(segment: Segment, pieces: Sequence[Piece]) -> Segment | None:
+    """The segment with its new text. None: what cannot move stands in an order that the spans cannot follow."""
+    text = "".join(piece.text for piece in pieces)
+    image = _Image(segment.text, pieces)
+    roots = _tree(segment.spans)
+    for node in roots:
+        _place(node, image)
+    if not _settle(roots, 0, len(text), text):
+        return None
+    spans = [Span(node.start, node.end, node.span.tag, node.span.opaque) for node in _walk(roots)]
+    return Segment(text, tuple(spans), segment.kept)
+
+
+def _tree(spans: Sequence[Span]) -> list[_Node]:
+    roots: list[_Node] = []
+    path: list[_Node] = []
+    for span in spans:
+        # A point at the end of a span stands after it, unless it is the span's own.
+        while path and span.start >= path[-1].span.end and not _within(span, path[-1].span):
+            path.pop()
+        node = _Node(span)
+        (path[-1].children if path else roots).append(node)
+        path.append(node)
+    return roots
+
+
+def _within(span: Span, outer: Span) -> bool:
+    return outer.start <= span.start and span.end <= outer.end and outer.start == outer.end and span.start == span.end
+
+
+def _walk(nodes: Sequence[_Node]) -> list[_Node]:
+    """In the order they start; outer ones first."""
+    found = []
+    for node in nodes:
+        found += [node, *_walk(node.children)]
+    return found
+
+
+def _place(node: _Node, image: _Image) -> None:
+    """Where a span goes by itself, large enough for what is in it."""
+    span = node.span
+    node.start, node.end = image.point(span.start) if span.start == span.end else image.stretch(span)
+    if span.opaque and span.start < span.end:
+        node.core = (node.start, node.end)
+    for child in node.children:
+        _place(child, image)
+    if span.opaque:
+        return
+    inner = [child for child in node.children if child.start < child.end]
+    if inner:
+        node.start = min(node.start, *(child.start for child in inner))
+        node.end = max(node.end, *(child.end for child in inner))
+    cores = [child.core for child in node.children if child.core is not None]
+    if cores:
+        node.core = (min(start for start, _ in cores), max(end for _, end in cores))
+
+
+def _settle(nodes: list[_Node], start: int, end: int, text: str) -> bool:
+    """Move spans that stand beside each other until none overlap, all within start:end. False: they cannot."""
+    for node in nodes:
+        node.start, node.end = (min(max(place, start), end) for place in (node.start, node.end))
+    solid = sorted((node for node in nodes if node.start < node.end), key=lambda node: node.centre)
+    if any(a[1] > b[0] for a, b in pairwise(node.core for node in solid if node.core)):
+        return False
+    for left, right in pairwise(solid):
+        if left.end > right.start:
+            _part(left, right, text)
+    for point in (node for node in nodes if node.start == node.end):
+        around = next((node for node in solid if node.start < point.start < node.end), None)
+        if around is not None:
+            edge = around.start if 2 * point.start < around.start + around.end else around.end
+            point.start = point.end = edge
+    nodes.sort(key=lambda node: (node.start, node.end))  # a point before what starts there, as it is not in it
+    return all(_settle(node.children, node.start, node.end, text) for node in nodes)
+
+
+def _part(left: _Node, right: _Node, text: str) -> None:
+    """Of two that overlap, end the first where the second starts, or the other way round."""
+    lowest = left.core[1] if left.core else left.start
+    highest = right.core[0] if right.core else right.end
+    if right.start > left.start:
+        cut = right.start
+    elif left.end < right.end:
+        cut = left.end
+    else:  # both want the same words
+        middle = (left.start + right.end) / 2
+        edges = [edge for word in find_words(text[left.start : right.end]) for edge in word]
+        cut = min((left.start + edge for edge in edges), key=lambda edge: abs(edge - middle), default=right.end)
+    cut = max(lowest, min(cut, highest))
+    if right.core:  # what cannot move goes first
+        cut = min(cut, highest)
+    left.start, left.end = min(left.start, cut), cut
+    right.start, right.end = cut, max(cut, right.end)
+    left.end = max(lowest, left.start, left.start + len(text[left.start : left.end].rstrip()))
+    if not right.core or right.core[0] > right.start:
+        blank = text[right.start : right.end]
+        right.start = min(highest, right.end, right.start + len(blank) - len(blank.lstrip()))
+
+
+class _Image:
+    """Where places of a segment's text are in its translation."""
+
+    def __init__(self, source: str, pieces: Sequence[Piece]) -> None:
+        self.source, self.pieces = source, pieces
+        self.starts: list[int] = [0]
+        for piece in pieces:
+            self.starts.append(self.starts[-1] + len(piece.text))
+
+    def stretch(self, span: Span) -> Range:
+        found = []
+        for piece, offset in zip(self.pieces, self.starts, strict=False):
+            start, end = max(span.start, piece.source[0]), min(span.end, piece.source[1])
+            if start < end:
+                inside = self._inside(piece, start, end, span.opaque)
+                if inside is not None:
+                    found.append((offset + inside[0], offset + inside[1]))
+        if found:
+            return min(start for start, _ in found), max(end for _, end in found)
+        return self.point(span.start)  # it has no words: blanks in bold
+
+    def _inside(self, piece: Piece, start: int, end: int, opaque: bool) -> Range | None:
+        """What start:end is in the text of a piece."""
+        first, last = piece.source
+        if piece.links is None:
+            return start - first, end - first
+        if opaque:
+            for (a, b), place in piece.fixed:
+                if a <= start and end <= b:
+                    return place + start - a, place + end - a
+        if (start, end) == piece.source:
+            return 0, len(piece.text)
+        words = [(first + a, first + b) for a, b in find_words(self.source[first:last])]
+        own = [n for n, (a, b) in enumerate(words) if a < end and start < b]
+        target = find_words(piece.text)
+        if not own or not target:
+            return None
+        linked = sorted({t for s, t in piece.links if own[0] <= s <= own[-1]})
+        if not linked:  # by its place
+            linked = [min(len(target) - 1, n * len(target) // len(words)) for n in (own[0], own[-1])]
+        before, after = (self.source[words[n][0]].isalnum() for n in (own[0], own[-1]))
+        # Without punctuation at an end where the source has none: bold does not take the full stop with it.
+        while after and len(linked) > 1 and not piece.text[target[linked[-1]][0]].isalnum():
+            linked.pop()
+        while before and len(linked) > 1 and not piece.text[target[linked[0]][0]].isalnum():
+            linked.pop(0)
+        return target[linked[0]][0], target[linked[-1]][1]
+
+    def point(self, place: int) -> Range:
+        for piece, offset in zip(self.pieces, self.starts, strict=False):
+            first, last = piece.source
+            if first <= place <= last and (place < last or piece is self.pieces[-1] or piece.links is None):
+                inside = self._point_inside(piece, place)
+                return offset + inside, offset + inside
+        return self.starts[-1], self.starts[-1]
+
+    def _point_inside(self, piece: Piece, place: int) -> int:
+        first, last = piece.source
+        if piece.links is None or place == first:
+            return place - first
+        if place == last:
+            return len(piece.text)
+        before = {n for n, (_, end) in enumerate(find_words(self.source[first:last])) if first + end <= place}
+        target = find_words(piece.text)
+        # Where the fewest links cross: what was before it stays before it.
+        crossed = [sum((s in before) != (t < cut) for s, t in piece.links) for cut in range(len(target) + 1)]
+        cut = crossed.index(min(crossed))
+        return target[cut][0] if cut < len(target) else len(piece.text)

@@ -1,0 +1,217 @@
+"""Translating segments: what must survive does, whatever a model writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from docflat.alignment import Weights
+from docflat.errors import InputError
+from docflat.files import FileReport, translate_file, translate_segments
+from docflat.formats.segments import ParsedFile, Segment, Span
+
+
+class Stub:
+    """Translates by a function of a sentence."""
+
+    def __init__(self, change: Callable[[str], str], links: dict[int, int] | None = None) -> None:
+        self.change = change
+        self.documents: list[list[str]] = []
+
+    def translate_documents(
+        self,
+        documents: Iterable[Sequence[str]],
+        chunk: int = 2000,
+        done: Callable[[int], None] = lambda sentences: None,
+        **settings: Any,
+    ) -> Iterator[list[str]]:
+        for document in documents:
+            self.documents.append(list(document))
+            done(len(document))
+            yield [self.change(sentence) for sentence in document]
+
+    def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
+        return [None] * len(pairs)
+
+
+def shout(text: str) -> str:
+    """All but placeholders."""
+    return re.sub(r"\{\w*\}|[^{}]+", lambda part: part[0] if part[0].startswith("{") else part[0].upper(), text)
+
+
+def translated(segment: Segment, change: Callable[[str], str]) -> tuple[Segment, FileReport]:
+    report = FileReport("x")
+    (new,) = translate_segments([segment], Stub(change), report)
+    return new, report
+
+
+def test_segments_are_one_document_and_blanks_stay():
+    stub = Stub(str.upper)
+    report = FileReport("x")
+    segments = [Segment(" One two.  Three\nfour.\n"), Segment("123 !"), Segment("code", kept="code"), Segment("Five")]
+    new = translate_segments(segments, stub, report)
+    assert [segment.text for segment in new] == [" ONE TWO.  THREE FOUR.\n", "123 !", "code", "FIVE"]
+    assert stub.documents == [["One two.", "Three four.", "Five"]]
+    assert (report.segments, report.translated, report.sentences) == (4, 2, 3)
+    assert report.kept == {"no letters": 1, "code": 1}
+    assert str(report) == "x: 2 of 4 segments translated; 1 kept: code; 1 kept: no letters"
+
+
+def test_a_sentence_the_model_leaves_alone_keeps_its_blanks():
+    new, report = translated(Segment("One\n  two. Three."), lambda text: text if "One" in text else "Drei.")
+    assert new.text == "One\n  two. Drei."
+    assert report.unchanged == 1
+
+
+def test_placeholders_the_model_keeps_stay_where_it_puts_them():
+    new, report = translated(Segment("Hello {name}, bye."), lambda text: "Ade, {name}, hallo.")
+    assert (new.text, report.in_parts) == ("Ade, {name}, hallo.", 0)
+
+
+@pytest.mark.parametrize("broken", [lambda t: t.upper(), lambda t: t.replace("{", ""), lambda t: t + t, lambda t: "x"])
+def test_placeholders_the_model_breaks_are_put_back(broken: Callable[[str], str]):
+    def change(text: str) -> str:
+        return broken(text) if "{" in text or "%" in text else text[::-1]
+
+    new, report = translated(Segment("Say {name} has  %d cats."), change)
+    assert (new.text, report.in_parts) == ("yaS {name} sah  %d .stac", 1)
+
+
+def test_opaque_spans_are_found_again():
+    text = "Call run() or stop() now."
+    spans = (Span(5, 10, "code", opaque=True), Span(14, 20, "code", opaque=True))
+    new, report = translated(Segment(text, spans), lambda _: "Jetzt stop() oder run() rufen.")
+    assert [new.text[span.start : span.end] for span in new.spans] == ["stop()", "run()"]
+    assert report.in_parts == 0
+
+
+def test_formatting_follows_words_that_both_sides_have():
+    text = "In 2023 Maria left."
+    spans = (Span(3, 7, "bold"), Span(8, 13, "link"))
+    new, _ = translated(Segment(text, spans), lambda _: "Maria ging 2023.")
+    assert {span.tag: new.text[span.start : span.end] for span in new.spans} == {"bold": "2023", "link": "Maria"}
+
+
+def test_formatting_does_not_take_the_full_stop_with_it():
+    new, _ = translated(Segment("It is very old.", (Span(6, 14, "bold"),)), lambda _: "Es ist sehr alt.")
+    (span,) = new.spans
+    assert new.text[span.start : span.end] == "sehr alt"
+
+
+def test_formatting_over_sentences_and_points_between_them():
+    text = "One two. Three four.\nFive."
+    spans = (Span(0, 20, "bold"), Span(20, 20, "break"), Span(21, 26, "link"))
+    new, _ = translated(Segment(text, spans), lambda text: text.replace("Three", "33333333 33").lower())
+    assert [(span.tag, new.text[span.start : span.end]) for span in new.spans] == [
+        ("bold", "one two. 33333333 33 four."),
+        ("break", ""),
+        ("link", "five."),
+    ]
+
+
+def test_formatting_that_cannot_follow_moved_code():
+    """Code of two bold parts is interleaved by the model: it is translated in parts, in its own order."""
+    text = "a1 b2 xx c3 d4"
+    spans = (
+        Span(0, 5, "first"),
+        Span(0, 2, "c", opaque=True),
+        Span(3, 5, "c", opaque=True),
+        Span(9, 14, "second"),
+        Span(9, 11, "c", opaque=True),
+        Span(12, 14, "c", opaque=True),
+    )
+    new, report = translated(Segment(text, spans), lambda text: "a1 c3 yy b2 d4" if "a1" in text else "yy")
+    assert (new.text, report.in_parts) == ("a1 b2 yy c3 d4", 1)
+    assert new.spans == spans
+
+
+WORDS = st.sampled_from(["one", "two.", "Three", "{x}", "(a)", "b,", "5", "%s", "Ü.", "\n", "  ", "end!"])
+
+
+@st.composite
+def segments(draw: st.DrawFn) -> Segment:
+    """Any text with nested spans, some of them opaque or points."""
+    text = " ".join(draw(st.lists(WORDS, max_size=12)))
+
+    def inside(start: int, end: int, depth: int) -> list[Span]:
+        edges = sorted(draw(st.lists(st.integers(start, end), max_size=6)))
+        found: list[Span] = []
+        for first, last in zip(edges[::2], edges[1::2], strict=False):
+            opaque = draw(st.booleans())
+            found.append(Span(first, last, object(), opaque))
+            if depth and not opaque and first < last:
+                found += inside(first, last, depth - 1)
+        return found
+
+    return Segment(text, tuple(inside(0, len(text), 2)))
+
+
+def models() -> st.SearchStrategy[Callable[[str], str]]:
+    def reverse(text: str) -> str:
+        return " ".join(text.split()[::-1])
+
+    return st.sampled_from(
+        [
+            str.upper,
+            shout,
+            reverse,
+            lambda text: text,
+            lambda text: "X",
+            lambda text: text * 2,
+            lambda text: "x y z" * 9,
+        ]
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(segments(), models())
+def test_whatever_happens_spans_are_valid_and_opaque_text_survives(segment: Segment, change: Callable[[str], str]):
+    new, _ = translated(segment, change)
+    assert {id(span.tag) for span in new.spans} == {id(span.tag) for span in segment.spans}
+    assert len(new.spans) == len(segment.spans)
+    before = {id(span.tag): segment.text[span.start : span.end] for span in segment.spans if span.opaque}
+    path: list[Span] = []
+    for span in new.spans:
+        assert 0 <= span.start <= span.end <= len(new.text)
+        assert not path or path[-1].start <= span.start
+        while path and path[-1].end <= span.start:
+            path.pop()
+        assert not path or span.end <= path[-1].end
+        path.append(span)
+        if span.opaque:
+            assert new.text[span.start : span.end] == before[id(span.tag)]
+
+
+class Lines:
+    """A format of one segment a line."""
+
+    name = "lines"
+    segments: Sequence[Segment] = ()
+
+    def read(self, data: bytes, file: str) -> ParsedFile:
+        self.segments = [Segment(line) for line in data.decode().split("\n")]
+        return self
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        return "\n".join(segment.text for segment in segments).encode()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path):
+    source, out = tmp_path / "a", tmp_path / "b"
+    source.write_text("One.\n\nTwo.")
+    report = translate_file(source, out, Lines(), Stub(str.upper))
+    assert out.read_text() == "ONE.\n\nTWO."
+    assert (report.translated, report.kept) == (2, {"no letters": 1})
+    with pytest.raises(InputError, match="a: nothing was translated: every sentence came back as it was"):
+        translate_file(source, out, Lines(), Stub(str))
+    source.write_text("1\n2")
+    with pytest.raises(InputError, match=r"a: nothing to translate: no letters \(2\)"):
+        translate_file(source, out, Lines(), Stub(str.upper))
+    assert out.read_text() == "ONE.\n\nTWO."
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
