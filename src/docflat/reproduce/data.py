@@ -55,7 +55,8 @@ class Dataset:
     def accuracies(self) -> set[str]:
         """What can be measured with the contrastive set."""
         groups = grouped(self.examples, None, usual=("pronoun", "distance"))
-        return {accuracy_name(name, value) for name, value, numbers in groups if numbers}
+        # Examples without a field are only a part of the whole.
+        return {accuracy_name(name, value) for name, value, _ in groups if name == "all" or value is not None}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -87,7 +88,7 @@ class Dataset:
         return digest.hexdigest()[:12]
 
 
-def accuracy_name(field: str, value: str | int | None) -> str:
+def accuracy_name(field: object, value: object) -> str:
     """The metric that a row of `docflat.contrastive.accuracies` is."""
     return "accuracy" if field == "all" else f"accuracy {value}"
 

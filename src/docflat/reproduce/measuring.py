@@ -87,11 +87,10 @@ def contrast(translator: Translator, dataset: Dataset) -> tuple[list[bool], Numb
     signature = f"examples:{len(scores)}|context:gold|rule:strictly-best-sum"
     numbers: Numbers = {}
     for row in accuracies(dataset.examples, scores):
-        value = row["value"]
-        assert value is None or isinstance(value, str | int)
-        share = row["accuracy"]
+        name, share = accuracy_name(row["by"], row["value"]), row["accuracy"]
         assert isinstance(share, float)
-        numbers[accuracy_name(str(row["by"]), value)] = (100 * share, f"{signature}|n:{row['examples']}")
+        if name in dataset.accuracies:
+            numbers[name] = (100 * share, f"{signature}|n:{row['examples']}")
     return right, numbers
 
 

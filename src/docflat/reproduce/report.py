@@ -86,12 +86,11 @@ class Report:
         p = self.results.get((job, f"{metric} p", window))
         base = self.results.get((f"{cell.measure.job.dataset}/doc2doc", metric, window))
         mine = self.results[cell.measure.key]
-        if cell.how != "value" or p is None or base is None or None in (p.value, base.value, mine.value):
+        if cell.how != "value" or p is None or base is None:
             return ""
-        assert p.value is not None
-        assert base.value is not None
-        assert mine.value is not None
-        return "" if p.value > LEVEL else BETTER if mine.value > base.value else WORSE
+        if p.value is None or base.value is None or mine.value is None or p.value > LEVEL or mine.value == base.value:
+            return ""
+        return BETTER if mine.value > base.value else WORSE
 
     def runs(self) -> list[Run]:
         counts: dict[str, Run] = {}
