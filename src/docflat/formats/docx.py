@@ -1,0 +1,208 @@
+"""Word: the parts of a .docx file, and their paragraphs.
+
+All that a reader sees is translated: the body with its tables, text boxes and content controls, headers, footers,
+notes, comments, charts, diagrams, descriptions of images, and the title of the file. Of tracked changes, insertions
+are; deletions stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from docflat.formats.fields import FieldMark, fold_fields, is_translated
+from docflat.formats.inline import Item, Look, Paragraph, Piece, Raw, Text, Wrap, has_text, items_text
+from docflat.formats.ooxml import Package, drawing_paragraph
+from docflat.formats.places import Element, Xml, write_text
+from docflat.formats.segments import ParsedFile
+from docflat.formats.styles import Style, Styles
+
+_WRAPS = {"w:hyperlink", "w:ins", "w:moveTo", "w:customXml", "w:dir", "w:bdo"}
+_DELETED = {"w:del", "w:moveFrom"}
+# Of no use any more in a text that was translated; Word makes them anew.
+_STALE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:rPr", "w:pPr"}
+# Properties of a run that do not change its look, apart from what a style says.
+_UNSEEN = {"w:lang", "w:noProof", "w:rPrChange"}
+_OFF = {"0", "false", "off"}
+_SPLITS = {"w:tab", "w:ptab"}
+_HYPHEN = "\u2011"  # that does not break; Word has an element for it
+
+
+class Docx:
+    name = "Word"
+
+    def read(self, data: bytes, file: str) -> ParsedFile:
+        package = Package(data, file, "wordprocessingml", self.name)
+        paragraphs = _Paragraphs(_read_styles(package))
+        makers = {"w:p": paragraphs.make, "a:p": drawing_paragraph}
+        package.add_title()
+        for name in _parts(package):
+            package.add_part(name, makers, lambda element: element.tag in _DELETED)
+        return package
+
+
+def _parts(package: Package) -> Iterator[str]:
+    """The parts with text, in the order of reading."""
+    related = sorted(package.related(package.main))
+    for kinds in (("header",), (), ("footer",), ("footnotes",), ("endnotes",), ("comments",)):
+        if not kinds:
+            yield package.main
+        yield from (name for kind, name in dict.fromkeys(related) if kind in kinds)
+
+
+def _read_styles(package: Package) -> Styles:
+    styles = Styles()
+    for kind, name in package.related(package.main):
+        if kind == "styles":
+            for element in package.part(name).root:
+                if element.tag == "w:style":
+                    hidden = _switch(element.find("w:rPr", "w:vanish"))
+                    styles[element.attributes.get("w:styleId", "")] = Style(
+                        _value(element.find("w:name")), _value(element.find("w:basedOn")), hidden
+                    )
+    return styles
+
+
+def _value(element: Element | None) -> str:
+    return element.attributes.get("w:val", "") if element else ""
+
+
+def _switch(element: Element | None) -> bool | None:
+    """Whether a property is on; None: nothing is said."""
+    return _value(element) not in _OFF if element else None
+
+
+class _Paragraphs:
+    """From paragraphs of WordprocessingML to items."""
+
+    def __init__(self, styles: Styles) -> None:
+        self._styles = styles
+
+    def make(self, xml: Xml, element: Element) -> Paragraph:
+        properties = element.find("w:pPr")
+        style = _value(element.find("w:pPr", "w:pStyle"))
+        prefix = xml.name(element)[:-1]
+        reader = _Runs(xml, self._styles, self._styles.is_hidden(style))
+        items = reader.items(element)
+        kept = "code" if self._styles.is_code(style) else ""
+        if not any(map(has_text, items)):  # Hidden text is listed, though it is kept, unless there is other text.
+            revealed = _Runs(xml, self._styles, hidden=None).items(element)
+            if any(map(has_text, revealed)):
+                items, kept = revealed, "hidden"
+
+        def write(look: Look, text: str) -> bytes:
+            said = (
+                b'<%bt xml:space="preserve">%b</%bt>' % (prefix, write_text(part), prefix) if part else b""
+                for part in text.split(_HYPHEN)
+            )
+            return look.opening + (b"<%bnoBreakHyphen/>" % prefix).join(said) + look.closing
+
+        plain = Look(None, b"<%br>" % prefix, b"</%br>" % prefix)
+        start = properties.end if properties else element.inner
+        return Paragraph(xml, start, element.inner_end, items, plain, write, kept)
+
+
+class _Runs:
+    """The runs of a paragraph and what stands between them."""
+
+    def __init__(self, xml: Xml, styles: Styles, hidden: bool | None) -> None:
+        self._xml, self._styles = xml, styles
+        self._hidden = hidden  # whether runs are that say nothing of it; None: hidden text is shown
+
+    def items(self, element: Element) -> list[Item]:
+        return _join_code(fold_fields([item for child in element for item in self._between(child)]))
+
+    def _between(self, element: Element) -> Iterable[Item]:
+        """What an element of the paragraph, or of a wrap, is."""
+        if element.tag == "w:r":
+            return self._run(element)
+        if element.tag == "w:smartTag":  # Word 2003's guesses at names and dates
+            return self.items(element)
+        if element.tag in _STALE or element.tag == "w:smartTagPr":
+            return ()
+        whole = Piece(None, element.start, element.end)
+        if element.tag == "w:fldSimple":
+            items = self.items(element)
+            if not is_translated(element.attributes.get("w:instr", ""), items):
+                return (Raw((whole,), "object", items_text(items)),)
+            return (self._wrap(element, element, items),)
+        if element.tag in _WRAPS:
+            return (self._wrap(element, element, self.items(element)),)
+        content = element.find("w:sdtContent") if element.tag == "w:sdt" else None
+        if content:
+            return (self._wrap(element, content, self.items(content)),)
+        visible = element.tag in ("w:sdt", "mc:AlternateContent") or not element.tag.startswith("w:")
+        return (Raw((whole,), "object" if visible else "mark"),)
+
+    def _wrap(self, element: Element, content: Element, items: list[Item]) -> Wrap:
+        properties = next((child for child in content if child.tag.endswith("Pr")), None)
+        inner = properties.end if properties else content.inner
+        opening, closing = Piece(None, element.start, inner), Piece(None, content.inner_end, element.end)
+        return Wrap((opening,), tuple(items), (closing,))
+
+    def _run(self, run: Element) -> Iterator[Item]:
+        look, code, hidden = self._look(run)
+        for child in run:
+            if child.tag in _STALE:
+                continue
+            piece = Piece(look, child.start, child.end)
+            text = _text(child)
+            if text is None:
+                yield _kept(child, piece)
+            elif text and hidden:
+                yield Raw((piece,), "mark")
+            elif text and code:
+                yield Raw((piece,), "code", text)
+            elif text:
+                yield Text(text, look)
+
+    def _look(self, run: Element) -> tuple[Look, bool, bool]:
+        """How a run looks; whether it is code; whether it is hidden."""
+        properties = run.find("w:rPr")
+        opening = self._xml.data[run.start : properties.end if properties else run.inner]
+        style = _value(run.find("w:rPr", "w:rStyle"))
+        hidden = _switch(run.find("w:rPr", "w:vanish"))
+        if hidden is None:
+            hidden = self._styles.is_hidden(style) or bool(self._hidden)
+        seen = [key for child in properties or () if (key := self._seen(child))]
+        look = Look(tuple(sorted(seen)), opening, b"</%b>" % self._xml.name(run))
+        return look, self._styles.is_code(style), hidden and self._hidden is not None
+
+    def _seen(self, element: Element) -> tuple[object, ...] | None:
+        """What a reader sees of a property."""
+        values = sorted((name, value) for name, value in element.attributes.items() if name != "w:hint")
+        if element.tag in _UNSEEN or (element.tag == "w:rFonts" and not values):
+            return None
+        return element.tag, tuple(values), self._xml.data[element.inner : element.inner_end]
+
+
+def _text(element: Element) -> str | None:
+    """The text that an element of a run stands for; None: it is something else."""
+    if element.tag == "w:t":
+        text = element.text().replace("\n", " ")
+        return text if element.attributes.get("xml:space") == "preserve" else text.strip(" ")
+    if element.tag == "w:noBreakHyphen":
+        return _HYPHEN
+    base = element.find("w:rubyBase") if element.tag == "w:ruby" else None  # a translation needs no pronunciation
+    return "".join(inner.text() for inner in base.walk() if inner.tag == "w:t") if base else None
+
+
+def _kept(element: Element, piece: Piece) -> Raw:
+    if element.tag == "w:fldChar":
+        return FieldMark((piece,), "mark", role=element.attributes.get("w:fldCharType", ""))
+    if element.tag == "w:instrText":
+        return FieldMark((piece,), "mark", role="code", code=element.text())
+    if element.tag in ("w:br", "w:cr"):
+        line = element.attributes.get("w:type", "textWrapping") == "textWrapping"
+        return Raw((piece,), "break" if line else "split")  # of a line; of a page or a column
+    deleted = element.tag in ("w:delText", "w:delInstrText")
+    return Raw((piece,), "split" if element.tag in _SPLITS else "mark" if deleted else "object")
+
+
+def _join_code(items: Iterable[Item]) -> list[Item]:
+    """Runs of code that follow each other are one."""
+    joined: list[Item] = []
+    for code, group in groupby(items, lambda item: isinstance(item, Raw) and item.kind == "code"):
+        inside = list(group)
+        joined += [Raw(tuple(inside), "code", items_text(inside))] if code else inside
+    return joined

@@ -1,0 +1,132 @@
+"""Office files: a zip of XML parts, of which only what was translated is written anew."""
+
+from __future__ import annotations
+
+import copy
+import re
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from typing import Protocol
+
+from docflat.formats.limits import read_zip
+from docflat.formats.places import Element, Xml, write_text, write_value
+from docflat.formats.segments import Segment
+
+_FILE_NAME = re.compile(r"\S+\.[A-Za-z0-9]{2,5}")
+
+
+class Place(Protocol):
+    """Bytes start:end of a part that hold segments."""
+
+    xml: Xml
+    start: int
+    end: int
+    segments: list[Segment]
+    copy_of: Place | None  # another that holds the same segments
+
+    def render(self, segments: Sequence[Segment]) -> bytes: ...
+
+
+class Plain:
+    """Text without formatting: the whole content of an element, or the value of an attribute."""
+
+    def __init__(self, xml: Xml, start: int, end: int, text: str, write: Callable[[str], bytes]) -> None:
+        self.xml, self.start, self.end, self._write = xml, start, end, write
+        self.segments = [Segment(text, kept=_why_kept(text))] if text.strip() else []
+        self.copy_of: Place | None = None
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        return self._write(segments[0].text)
+
+
+def plain_element(xml: Xml, element: Element) -> Plain:
+    return Plain(xml, element.inner, element.inner_end, element.text(), write_text)
+
+
+def plain_attribute(xml: Xml, element: Element, name: str) -> list[Plain]:
+    place = xml.attribute(element, name.encode())
+    return [Plain(xml, *place, element.attributes[name], write_value)] if place and element.attributes.get(name) else []
+
+
+def _why_kept(text: str) -> str:
+    if _FILE_NAME.fullmatch(text.strip()):  # what programs put where a description of an image belongs
+        return "file name"
+    return "" if any(map(str.isalpha, text)) else "no letters"
+
+
+class Office:
+    """A zip that was read, and the places in its parts that hold text."""
+
+    def __init__(self, data: bytes, file: str, prefixes: Mapping[str, str]) -> None:
+        self._data, self._file, self._prefixes = data, file, prefixes
+        self.members = read_zip(data, file)
+        self._parts: dict[str, Xml] = {}
+        self._places: list[Place] = []
+        self._held: dict[int, range] = {}  # which segments a place holds
+        self._segments: list[Segment] = []
+        self.segments: Sequence[Segment] = self._segments
+
+    def part(self, name: str) -> Xml:
+        """A part that there is."""
+        if name not in self._parts:
+            self._parts[name] = Xml(self.members[name], f"{self._file} ({name})", self._prefixes)
+        return self._parts[name]
+
+    def add(self, places: Sequence[Place]) -> None:
+        """The next places in the order of reading."""
+        for place in places:
+            if place.copy_of is not None:
+                self._held[id(place)] = self._held[id(place.copy_of)]
+            else:
+                first = len(self._segments)
+                self._segments += place.segments
+                self._held[id(place)] = range(first, len(self._segments))
+            self._places.append(place)
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        if len(segments) != len(self.segments):
+            raise ValueError(f"{len(segments)} segments for the {len(self.segments)} of the file")
+        given = [own if own.kept else new for own, new in zip(self.segments, segments, strict=True)]
+        changed = set()
+        for xml in self._parts.values():
+            xml.reset()
+        for place in sorted(self._places, key=lambda place: (place.end, -place.start)):
+            held = self._held[id(place)]
+            if any(_differs(self.segments[i], given[i]) for i in held):
+                place.xml.change(place.start, place.end, place.render([given[i] for i in held]))
+                changed.add(id(place.xml))
+        return self._packed({name: xml.render() for name, xml in self._parts.items() if id(xml) in changed})
+
+    def _packed(self, changed: Mapping[str, bytes]) -> bytes:
+        """The zip with other content in some members: order, times and kinds of compression stay."""
+        if not changed:
+            return self._data
+        out = BytesIO()
+        with zipfile.ZipFile(BytesIO(self._data)) as old, zipfile.ZipFile(out, "w") as new:
+            for member in old.infolist():
+                content = changed.get(member.filename, self.members.get(member.filename, b""))  # folders hold nothing
+                new.writestr(copy.copy(member), content)
+            new.comment = old.comment
+        return out.getvalue()
+
+
+def mark_copies(places: Sequence[Place], copies: Sequence[Place]) -> None:
+    """Copies show the same text again, for other programs or in another way: those that are alike share segments."""
+    by_text = {tuple(place.segments): place for place in reversed(places)}
+    for place in copies:
+        if place.copy_of is None and place.segments:
+            place.copy_of = by_text.get(tuple(place.segments))
+
+
+def mark_repeats(places: Sequence[Place]) -> None:
+    """What is the same as something before it shares its segments."""
+    first: dict[tuple[Segment, ...], Place] = {}
+    for place in places:
+        other = first.setdefault(tuple(place.segments), place)
+        if other is not place and place.copy_of is None and place.segments:
+            place.copy_of = other
+
+
+def _differs(own: Segment, new: Segment) -> bool:
+    return own.text != new.text or own.spans != new.spans
