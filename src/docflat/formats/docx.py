@@ -8,10 +8,10 @@ are; deletions stay as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 
 from docflat.formats.fields import FieldMark, fold_fields, is_translated
-from docflat.formats.inline import Item, Look, Paragraph, Piece, Raw, Text, Wrap, has_text, items_text
+from docflat.formats.inline import Paragraph
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text, join_code
 from docflat.formats.ooxml import Package, drawing_paragraph
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
@@ -110,7 +110,7 @@ class _Runs:
         self._hidden = hidden  # whether runs are that say nothing of it; None: hidden text is shown
 
     def items(self, element: Element) -> list[Item]:
-        return _join_code(fold_fields([item for child in element for item in self._between(child)]))
+        return join_code(fold_fields([item for child in element for item in self._between(child)]))
 
     def _between(self, element: Element) -> Iterable[Item]:
         """What an element of the paragraph, or of a wrap, is."""
@@ -197,12 +197,3 @@ def _kept(element: Element, piece: Piece) -> Raw:
         return Raw((piece,), "break" if line else "split")  # of a line; of a page or a column
     deleted = element.tag in ("w:delText", "w:delInstrText")
     return Raw((piece,), "split" if element.tag in _SPLITS else "mark" if deleted else "object")
-
-
-def _join_code(items: Iterable[Item]) -> list[Item]:
-    """Runs of code that follow each other are one."""
-    joined: list[Item] = []
-    for code, group in groupby(items, lambda item: isinstance(item, Raw) and item.kind == "code"):
-        inside = list(group)
-        joined += [Raw(tuple(inside), "code", items_text(inside))] if code else inside
-    return joined

@@ -9,57 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text
 from docflat.formats.office import Place
 from docflat.formats.places import Xml
 from docflat.formats.segments import Segment, Span
 
-
-@dataclass(frozen=True)
-class Look:
-    """How text looks: the XML around it. Looks of one key are the same to a reader."""
-
-    key: Hashable
-    opening: bytes
-    closing: bytes
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Bytes start:end of a part, inside the XML of a look if they need one."""
-
-    look: Look | None
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Text:
-    text: str
-    look: Look
-
-
-@dataclass(frozen=True)
-class Raw:
-    """XML that is kept as it is."""
-
-    pieces: tuple[Item | Piece, ...]
-    kind: str  # mark: nothing to see; object: an image, a reference; break: of a line; split: between two segments
-    text: str = ""  # what a reader sees there: kept, but part of the sentence
-    spaced: bool = False  # a space stands for it in the text
-
-
-@dataclass(frozen=True)
-class Wrap:
-    """XML around other items: a link, an insertion."""
-
-    opening: tuple[Item | Piece, ...]
-    items: tuple[Item, ...]
-    closing: tuple[Item | Piece, ...]
-
-
-Item = Text | Raw | Wrap
 Write = Callable[[Look, str], bytes]  # text in its look, as XML
 
 
@@ -94,18 +50,6 @@ class Paragraph:
             return self._written([*item.opening, *item.items, *item.closing])
         inside = self.xml.now(item.start, item.end)
         return item.look.opening + inside + item.look.closing if item.look else inside
-
-
-def items_text(items: Iterable[Item]) -> str:
-    """What a reader sees of them."""
-    return "".join(items_text(item.items) if isinstance(item, Wrap) else item.text for item in items)
-
-
-def has_text(item: Item) -> bool:
-    """Whether it has words to be translated."""
-    if isinstance(item, Text):
-        return item.text.strip() != ""
-    return isinstance(item, Wrap) and any(map(has_text, item.items))
 
 
 def _lay_out(items: Sequence[Item], plain: Look) -> Iterator[Item | Piece | Chunk]:

@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 
 from docflat.errors import InputError
-from docflat.formats.inline import Item, Look, Paragraph, Piece, Raw, Text
+from docflat.formats.inline import Paragraph
+from docflat.formats.items import Item, Look, Piece, Raw, Text
 from docflat.formats.office import Office, Place, mark_copies, mark_repeats, plain_attribute, plain_element
 from docflat.formats.places import Element, Xml, write_text
 

@@ -20,6 +20,7 @@ class Style:
     name: str  # as a user sees it
     parent: str = ""  # the key of the style it is based on
     hidden: bool | None = None  # None: as its parent
+    look: tuple[object, ...] = ()  # what tells it from others; of OpenDocument only, where spans have styles
 
 
 class Styles(dict[str, Style]):

@@ -1,0 +1,211 @@
+"""OpenDocument text: body, headers, footers, notes, comments, text boxes, charts, descriptions of images, title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from docflat.errors import InputError
+from docflat.formats.inline import Paragraph
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text, join_code
+from docflat.formats.office import Office, Place, plain_element
+from docflat.formats.places import Element, Xml, write_text
+from docflat.formats.segments import ParsedFile
+from docflat.formats.styles import Style, Styles
+
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
+PREFIXES = {
+    **{f"{_OASIS}{name}:1.0": name for name in ("office", "text", "style", "manifest", "table")},
+    f"{_OASIS}svg-compatible:1.0": "svg",
+    f"{_OASIS}drawing:1.0": "draw",
+    "http://purl.org/dc/elements/1.1/": "dc",
+}
+_MEDIA = "application/vnd.oasis.opendocument."
+_PARAGRAPHS = {"text:p", "text:h"}
+# Fields whose results are words of the text; others are numbers and dates, or data.
+_TRANSLATED = {"bookmark-ref", "reference-ref", "title", "subject", "chapter", "text-input", "placeholder"}
+_MARKS = re.compile(
+    r"text:(bookmark|reference-mark|change|toc-mark|alphabetical-index-mark|user-index-mark|number)(-start|-end)?"
+    r"|office:annotation(-end)?|text:hidden-.*|text:soft-page-break"
+)
+# Of an automatic style these say nothing of how text looks.
+_UNSEEN = re.compile(r"rsid|language|country|script|rfc-")
+_BLANKS = re.compile(r"[ \t\r\n]+")
+_MOST_SPACES = 100  # of one element; a number in a file is no reason to make a text of any length
+_LONGEST_LOOK = 10_000  # bytes of the spans around a text
+_PLAIN = Look((), b"", b"")
+
+
+class Odt:
+    name = "OpenDocument text"
+
+    def read(self, data: bytes, file: str) -> ParsedFile:
+        office = Office(data, file, PREFIXES)
+        charts = _check(office, file)
+        if "meta.xml" in office.members:
+            xml = office.part("meta.xml")
+            office.add(
+                [plain_element(xml, field) for field in xml.root.walk() if field.tag in ("dc:title", "dc:subject")]
+            )
+        named = office.part("styles.xml").root if "styles.xml" in office.members else None
+        for name in ("content.xml", "styles.xml", *charts):
+            if name in office.members:
+                xml = office.part(name)
+                office.add(_Finder(xml, _read_styles([*([named] if named else []), xml.root])).places)
+        return office
+
+
+def _check(office: Office, file: str) -> list[str]:
+    """That it is a text that can be read; and the names of its charts."""
+    media = office.members.get("mimetype", b"").decode("ascii", "replace").strip()
+    if media and not media.startswith(f"{_MEDIA}text"):
+        raise InputError(f"is not an OpenDocument text: it says it is {media[:80]!r}", file)
+    if "content.xml" not in office.members:
+        raise InputError("is not an OpenDocument text, or is broken: it has no content.xml", file)
+    charts = []
+    if "META-INF/manifest.xml" in office.members:
+        for entry in office.part("META-INF/manifest.xml").root.walk():
+            if entry.tag == "manifest:encryption-data":
+                raise InputError("is encrypted; save it anew, without a password", file)
+            if entry.attributes.get("manifest:media-type", "").startswith(f"{_MEDIA}chart"):
+                charts.append(entry.attributes.get("manifest:full-path", "").rstrip("/") + "/content.xml")
+    return charts
+
+
+def _read_styles(roots: Iterable[Element]) -> Styles:
+    """Styles by family and name. The automatic ones of a part, which say how it was formatted by hand, come last."""
+    styles = Styles()
+    for root in roots:
+        for group in root:
+            if group.tag in ("office:styles", "office:automatic-styles"):
+                for element in group:
+                    _read_style(element, styles, automatic=group.tag == "office:automatic-styles")
+    return styles
+
+
+def _read_style(element: Element, styles: Styles, automatic: bool) -> None:
+    get = element.attributes.get
+    family, name = get("style:family", ""), get("style:name", "")
+    looks: list[object] = []
+    hidden = None
+    for properties in element:
+        if properties.tag == "style:text-properties":
+            hidden = {"none": True, "true": False}.get(properties.attributes.get("text:display", ""))
+            looks += sorted(item for item in properties.attributes.items() if not _UNSEEN.search(item[0]))
+    parent = get("style:parent-style-name", "")
+    shown = get("style:display-name", name.replace("_20_", " "))
+    look = (parent, *looks) if automatic and (parent or looks) else () if automatic else (name,)
+    styles[f"{family}:{name}"] = Style("" if automatic else shown, f"{family}:{parent}", hidden, look)
+
+
+class _Finder:
+    """The places of a part that hold text, in the order of reading."""
+
+    def __init__(self, xml: Xml, styles: Styles) -> None:
+        self._xml, self._styles = xml, styles
+        self.places: list[Place] = []
+        for group in xml.root:
+            if group.tag in ("office:body", "office:master-styles"):
+                self._find(group, "")
+
+    def _find(self, element: Element, kept: str) -> None:
+        if element.tag == "text:tracked-changes":  # what was deleted
+            return
+        if element.tag == "text:section" and element.attributes.get("text:display") == "none":
+            kept = "hidden"
+        if element.tag in _PARAGRAPHS:
+            self.places.append(self._paragraph(element, kept))
+        elif element.tag in ("svg:title", "svg:desc"):
+            self.places.append(plain_element(self._xml, element))
+        for child in element:
+            self._find(child, kept)
+
+    def _paragraph(self, element: Element, kept: str) -> Paragraph:
+        prefix = self._xml.name(element)[:-1]
+        style = f"paragraph:{element.attributes.get('text:style-name', '')}"
+        if self._styles.is_hidden(style):
+            kept = "hidden"
+        elif self._styles.is_code(style):
+            kept = "code"
+        items = _Inline(self._xml, self._styles, show=bool(kept)).items(element)
+        if not kept and not any(map(has_text, items)):  # Hidden text is listed, unless there is other text.
+            revealed = _Inline(self._xml, self._styles, show=True).items(element)
+            if any(map(has_text, revealed)):
+                items, kept = revealed, "hidden"
+
+        def write(look: Look, text: str) -> bytes:
+            return look.opening + _write_blanks(text, b"<%bs/>" % prefix, b"<%btab/>" % prefix) + look.closing
+
+        return Paragraph(self._xml, element.inner, element.inner_end, items, _PLAIN, write, kept)
+
+
+def _write_blanks(text: str, space: bytes, tab: bytes) -> bytes:
+    """Text as OpenDocument has it, where blanks that follow each other are one."""
+
+    def blanks(match: re.Match[bytes]) -> bytes:
+        alone = match.start() == 0 and match.end() == len(match.string)
+        return (b"" if alone else b" ") + space * (len(match[0]) - (not alone))
+
+    return re.sub(rb" {2,}|^ +$", blanks, write_text(text.replace("\n", " "))).replace(b"\t", tab)
+
+
+class _Inline:
+    """From the mixed content of a paragraph to items."""
+
+    def __init__(self, xml: Xml, styles: Styles, show: bool) -> None:
+        self._xml, self._styles, self._show = xml, styles, show
+        self._after_blank = True  # where another one counts for nothing
+
+    def items(self, element: Element, look: Look = _PLAIN) -> list[Item]:
+        return join_code(item for child in element.children for item in self._one(child, look))
+
+    def _one(self, child: Element | str, look: Look) -> Iterator[Item]:
+        if isinstance(child, str):
+            text = _BLANKS.sub(" ", child)
+            text = text[1:] if self._after_blank and text.startswith(" ") else text
+            if text:
+                self._after_blank = text.endswith(" ")
+                yield Text(text, look)
+            return
+        whole = (Piece(None, child.start, child.end),)
+        if child.tag == "text:span":
+            yield from self._span(child, look)
+        elif child.tag == "text:s":
+            count = child.attributes.get("text:c", "1")
+            yield Text(" " * (min(int(count), _MOST_SPACES) if count.isascii() and count.isdigit() else 1), look)
+        elif child.tag == "text:ruby":  # a translation needs no pronunciation
+            base = child.find("text:ruby-base")
+            yield from self.items(base, look) if base else ()
+        elif child.tag in ("text:a", "text:meta"):
+            yield self._wrap(child, look)
+        elif child.tag in ("text:tab", "text:line-break"):
+            yield Raw(whole, "split" if child.tag == "text:tab" else "break")
+        elif _MARKS.fullmatch(child.tag):
+            yield Raw(whole, "mark")
+        elif child.tag.startswith("text:") and child.tag != "text:note":
+            text = _BLANKS.sub(" ", child.text())
+            translated = child.tag.removeprefix("text:") in _TRANSLATED and any(map(str.isalpha, text))
+            # A field holds text only, no spans.
+            yield self._wrap(child, look) if translated and not look.opening else Raw(whole, "object", text)
+        else:
+            yield Raw(whole, "object")
+        self._after_blank = False
+
+    def _span(self, span: Element, look: Look) -> Iterator[Item]:
+        style = f"text:{span.attributes.get('text:style-name', '')}"
+        hidden, code = self._styles.is_hidden(style), self._styles.is_code(style)
+        seen = self._styles[style].look if style in self._styles else (style,)
+        inner = look  # of a style that only notes when a text was typed; of formatting that nobody would nest so
+        if seen and len(look.opening) < _LONGEST_LOOK:
+            opening, closing = self._xml.data[span.start : span.inner], b"</%b>" % self._xml.name(span)
+            inner = Look((look.key, seen), look.opening + opening, closing + look.closing)
+        items = self.items(span, inner)
+        if (hidden and not self._show) or code:
+            text = "" if hidden else items_text(items)
+            yield Raw((Piece(None, span.start, span.end),), "mark" if hidden else "code", text)
+        else:
+            yield from items
+
+    def _wrap(self, element: Element, look: Look) -> Wrap:
+        opening, closing = Piece(None, element.start, element.inner), Piece(None, element.inner_end, element.end)
+        return Wrap((opening,), tuple(self.items(element, look)), (closing,))
