@@ -1,0 +1,90 @@
+"""JSON and JSON lines: the strings under some keys, where they stand; everything else stays as it is."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Collection, Sequence
+
+from docflat.errors import InputError
+from docflat.formats.limits import DEEPEST, read_text
+from docflat.formats.segments import Segment
+
+KEYS = ("source", "text")
+ALL = "*"  # any key
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]')
+
+
+class ParsedJson:
+    def __init__(self, text: str, mark: bytes, places: Sequence[tuple[int, int]]) -> None:
+        self.text, self.mark, self.places = text, mark, places
+        self.segments: Sequence[Segment] = [Segment(json.loads(text[start:end])) for start, end in places]
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        ascii_only = self.text.isascii() and "\\u" in self.text  # who escapes letters may not read others
+        parts, end = [], 0
+        for (start, stop), own, new in zip(self.places, self.segments, segments, strict=True):
+            raw = self.text[start:stop]
+            new_raw = raw if new.text == own.text else json.dumps(new.text, ensure_ascii=ascii_only)
+            parts += [self.text[end:start], new_raw]
+            end = stop
+        return self.mark + "".join([*parts, self.text[end:]]).encode()
+
+
+class Json:
+    name = "JSON"
+
+    def __init__(self, keys: Collection[str] = KEYS) -> None:
+        self.keys = keys
+
+    def read(self, data: bytes, file: str) -> ParsedJson:
+        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        text = read_text(data, file)
+        if file.lower().endswith(".jsonl"):
+            for number, line in enumerate(text.split("\n"), 1):
+                if line.strip():
+                    _check(line, file, number)
+        else:
+            _check(text, file, None)
+        places = find_strings(text, self.keys, file)
+        if not places:
+            raise InputError(f"no text under the keys {', '.join(self.keys)}; --keys names others", file)
+        return ParsedJson(text, mark, places)
+
+
+def _check(text: str, file: str, line: int | None) -> None:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not JSON: {error.msg}", file, line or error.lineno) from None
+    except RecursionError:
+        raise InputError("is nested too deep", file, line) from None
+
+
+def find_strings(text: str, keys: Collection[str], file: str) -> list[tuple[int, int]]:
+    """Where the strings under these keys are in valid JSON: values, and members of arrays that are values."""
+    found: list[tuple[int, int]] = []
+    path: list[tuple[str, bool]] = []  # of every open array or object: the key it is under, whether it is an object
+    key, at_key = "", False
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in "{[":
+            if len(path) == DEEPEST:
+                raise InputError("is nested too deep", file, text.count("\n", 0, match.start()) + 1)
+            path.append((key, token == "{"))
+            at_key = token == "{"
+        elif token in "}]":
+            key, at_key = path.pop()[0], False
+        elif token == ",":
+            # After a value of an object comes a key; the members of an array are all under its own.
+            at_key = bool(path) and path[-1][1]
+            key = path[-1][0] if path and not path[-1][1] else key
+        elif token == ":":
+            at_key = False
+        elif at_key:
+            key = json.loads(token)
+        elif key in keys or ALL in keys:
+            found.append(match.span())
+    return found

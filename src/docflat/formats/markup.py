@@ -1,0 +1,89 @@
+"""Text with markup around it: what HTML and Markdown have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from docflat.formats.segments import Segment, Span
+
+Template = tuple[str | int, ...]  # markup as it is in the file; a number: the text of that segment, such as an alt text
+
+
+@dataclass(frozen=True)
+class Tag:
+    """The markup of a span; of an opaque span, all of it is in `before`."""
+
+    before: Template
+    after: Template = ()
+
+
+def write_markup(segment: Segment, escape: Callable[[str], str], fill: Callable[[Template], str]) -> str:
+    """A segment as it stands in its file. fill: writes a template."""
+    parts: list[str] = []
+    open_spans: list[Span] = []
+    place = 0
+
+    def close(until: int) -> None:
+        nonlocal place
+        while open_spans and open_spans[-1].end <= until:
+            span = open_spans.pop()
+            if not span.opaque:
+                parts.append(escape(segment.text[place : span.end]))
+            parts.append(fill(span.tag.after))
+            place = max(place, span.end)
+
+    for span in segment.spans:
+        close(span.start)
+        parts.append(escape(segment.text[place : span.start]))
+        place = max(place, span.start)
+        parts.append(fill(span.tag.before))
+        if span.opaque:
+            place = span.end
+        else:
+            open_spans.append(span)
+    close(len(segment.text))
+    parts.append(escape(segment.text[place:]))
+    return "".join(parts)
+
+
+class SpanBuilder:
+    """Puts together the text and the spans of a segment, from left to right."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.length = 0  # of the text so far
+        self.spans: list[Span] = []
+        self.path: list[int] = []  # spans that are open, by their place in the list
+
+    def add(self, text: str) -> None:
+        self.parts.append(text)
+        self.length += len(text)
+
+    def point(self, markup: Template) -> None:
+        self.spans.append(Span(self.length, self.length, Tag(markup)))
+
+    def opaque(self, text: str, markup: Template) -> None:
+        """Text that stays; a reader sees it, so that the sentence around it is whole."""
+        start = self.length
+        self.add(text)
+        self.spans.append(Span(start, self.length, Tag(markup), opaque=True))
+
+    def open(self, markup: Template) -> None:
+        """Until it is closed, a point."""
+        self.path.append(len(self.spans))
+        self.point(markup)
+
+    def close(self, markup: Template) -> None:
+        """The innermost one that is open."""
+        which = self.path.pop()
+        start, tag = self.spans[which].start, self.spans[which].tag
+        if start < self.length:
+            self.spans[which] = Span(start, self.length, Tag(tag.before, markup))
+            return
+        # A span without text is a point with all that is in it: an image stays in its link.
+        inner = [part for span in self.spans[which + 1 :] for part in (*span.tag.before, *span.tag.after)]
+        self.spans[which:] = [Span(start, start, Tag((*tag.before, *inner, *markup)))]
+
+    def segment(self) -> Segment:
+        return Segment("".join(self.parts), tuple(self.spans))

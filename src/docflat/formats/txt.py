@@ -1,0 +1,91 @@
+"""Plain text: paragraphs between empty lines. A paragraph that was wrapped to a width is wrapped again to it."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from docflat.formats.limits import read_text
+from docflat.formats.segments import Segment
+
+_PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))+")
+_LINE = re.compile(r"(\s*)(.*\S)(\s*)")
+_MARK = re.compile(r"(?:[-*+•–]|\(?\w{1,3}[.)])\s")  # of a list
+_ENDS = tuple('.!?…:;。！？"”»)')
+NARROWEST = 30  # nobody wraps prose to less; shorter lines are verse, lists, addresses
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Lines that are one segment, without the blanks around them."""
+
+    start: int
+    end: int
+    width: int = 0  # to wrap to; 0: it is one line
+    prefix: str = ""  # of lines after the first
+
+
+class ParsedTxt:
+    def __init__(self, text: str, mark: bytes) -> None:
+        self.text, self.mark = text, mark
+        self.blocks = [block for match in _PARAGRAPH.finditer(text) for block in _blocks(text, *match.span())]
+        self.segments: Sequence[Segment] = [Segment(self._joined(block)) for block in self.blocks]
+
+    def _joined(self, block: _Block) -> str:
+        raw = self.text[block.start : block.end]
+        return " ".join(line.strip() for line in raw.split("\n")) if block.width else raw
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        parts, end = [], 0
+        for block, own, new in zip(self.blocks, self.segments, segments, strict=True):
+            raw = self.text[block.start : block.end]
+            parts += [self.text[end : block.start], raw if new.text == own.text else self._wrapped(block, new.text)]
+            end = block.end
+        return self.mark + "".join([*parts, self.text[end:]]).encode()
+
+    def _wrapped(self, block: _Block, text: str) -> str:
+        if not block.width:
+            return text
+        ending = "\r\n" if "\r\n" in self.text[block.start : block.end] else "\n"
+        first = block.start - (self.text.rfind("\n", 0, block.start) + 1)  # what stands before it in its line
+        wrapper = textwrap.TextWrapper(block.width, break_long_words=False, break_on_hyphens=False)
+        wrapper.initial_indent, wrapper.subsequent_indent = "x" * first, block.prefix
+        return ending.join(wrapper.wrap(text))[first:]
+
+
+def _blocks(text: str, start: int, end: int) -> list[_Block]:
+    """The segments of a paragraph: all of it if it was wrapped, else every line."""
+    lines = []
+    for match in re.finditer(r"[^\n]+", text[start:end]):
+        line = _LINE.fullmatch(match[0])
+        assert line is not None
+        lines.append((start + match.start() + len(line[1]), start + match.end() - len(line[3]), line[1]))
+    if not _is_wrapped(text, lines):
+        return [_Block(first, last) for first, last, _ in lines]
+    width = max(len(indent) + last - first for first, last, indent in lines)
+    return [_Block(lines[0][0], lines[-1][1], width, lines[1][2])]
+
+
+def _is_wrapped(text: str, lines: Sequence[tuple[int, int, str]]) -> bool:
+    """Whether lines end where a width made them end: the next word would not have fitted."""
+    if len(lines) == 1:
+        return False
+    texts = [indent + text[first:last] for first, last, indent in lines]
+    width = max(map(len, texts))
+    if width < NARROWEST or any(_MARK.match(line.lstrip()) for line in texts[1:]):
+        return False
+    if len({indent for _, _, indent in lines[1:]}) > 1 or all(line.endswith(_ENDS) for line in texts):
+        return False
+    return all(len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(texts))
+
+
+class Txt:
+    name = "plain text"
+
+    def read(self, data: bytes, file: str) -> ParsedTxt:
+        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        return ParsedTxt(read_text(data, file), mark)
