@@ -1,0 +1,221 @@
+"""HTML: the text of blocks, with inline elements as spans; all the rest is written as it was read, byte for byte."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape, unescape
+
+from docflat.errors import InputError
+from docflat.formats.html_tokens import VOID, Token, cut_html, names
+from docflat.formats.markup import SpanBuilder, Template, write_markup
+from docflat.formats.segments import Segment
+
+# Elements that end the text before them; all others, unknown ones too, stand in it.
+BLOCKS = names(
+    "html head body title meta link base template noscript article aside section nav header footer main h1 h2 h3 h4 h5 "
+    "h6 hgroup p div ul ol li dl dt dd figure figcaption blockquote hr br table caption colgroup col thead tbody tfoot "
+    "tr td th form fieldset legend details summary dialog address center option select optgroup menu menuitem video "
+    "audio source track canvas object embed param frameset frame map area"
+)
+CODE = names("code kbd samp var tt")
+INLINE_KEPT = CODE | names("svg math")
+KEPT = INLINE_KEPT | names("script style pre textarea xmp iframe noembed noframes listing")
+APART = (BLOCKS | KEPT) - INLINE_KEPT  # these stand by themselves
+TEXTS = names("alt title placeholder aria-label aria-description summary")
+META = names("description keywords og:title og:description twitter:title twitter:description")
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Block:
+    number: int  # of its segment
+    raw: Template
+
+
+class ParsedHtml:
+    def __init__(self, text: str, encoding: str, mark: bytes) -> None:
+        self.encoding, self.mark = encoding, mark
+        reader = _Reader(text)
+        self.layout, self.segments, self.quotes = reader.layout, reader.segments, reader.quotes
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        def fill(template: Template) -> str:
+            return "".join(part if isinstance(part, str) else attribute(part) for part in template)
+
+        def attribute(number: int) -> str:
+            raw, quote = self.quotes[number]
+            if segments[number].text == self.segments[number].text:
+                return raw
+            value = escape(segments[number].text, quote=False)
+            return f"{quote}{value.replace(quote, '&quot;' if quote == chr(34) else '&#39;')}{quote}"
+
+        parts = []
+        for part in self.layout:
+            if isinstance(part, str | int):
+                parts.append(fill((part,)))
+            elif segments[part.number] == self.segments[part.number]:
+                parts.append(fill(part.raw))
+            else:
+                parts.append(write_markup(segments[part.number], lambda text: escape(text, quote=False), fill))
+        return self.mark + "".join(parts).encode(self.encoding, "xmlcharrefreplace")
+
+
+class _Reader:
+    """Tokens to segments."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.layout: list[str | int | _Block] = []
+        self.segments: list[Segment] = []
+        self.quotes: dict[int, tuple[str, str]] = {}  # of attributes: their raw value, the quote around a new one
+        self.builder = SpanBuilder()
+        self.raw: list[str | int] = []  # of the block at hand
+        self.names: list[str] = []  # of its open inline elements
+        self.kept: tuple[int, str, int] | None = None  # a kept element: where it starts, its name, how deep in its like
+        for token in cut_html(text):
+            self._take(token)
+        self._end()
+
+    def _end(self) -> None:
+        if self.kept is not None:  # it was never closed
+            self._end_kept(len(self.text))
+        self._end_block()
+
+    def _take(self, token: Token) -> None:
+        raw = self.text[token.start : token.end]
+        if self.kept is not None and self.kept[1] in CODE and token.name in BLOCKS - {"br"}:
+            self._end_kept(token.start)  # a closing tag was forgotten
+        if self.kept is not None:
+            start, name, depth = self.kept
+            if token.name == name and token.kind in ("open", "close") and not raw.endswith("/>"):
+                depth += 1 if token.kind == "open" else -1
+                self.kept = (start, name, depth)
+                if not depth:
+                    self._end_kept(token.end)
+            return
+        if token.kind in ("open", "close") and token.name in APART:
+            self._end_block()
+        if token.kind == "text" or (token.kind == "raw" and token.name == "title"):
+            self.raw.append(raw)
+            self.builder.add(unescape(raw))
+        elif token.kind == "open":
+            self._open(token, raw)
+        elif token.kind == "close" and token.name in self.names:
+            while self.names.pop() != token.name:
+                self.builder.path.pop()  # it was not closed: it stays a point
+            self.raw.append(raw)
+            self.builder.close((raw,))
+        elif token.name in BLOCKS:
+            self.layout.append(raw)
+        else:
+            self.raw.append(raw)
+            self.builder.point((raw,))
+
+    def _open(self, token: Token, raw: str) -> None:
+        single = token.name in VOID or raw.endswith("/>")
+        if not single and (token.name in KEPT or self._says_no(token)):
+            if token.name in BLOCKS:
+                self._end_block()
+            self.kept = (token.start, token.name, 1)
+            return
+        template = self._tag(token)
+        if token.name in BLOCKS:
+            self.layout += template
+            return
+        self.raw += template
+        if single:
+            self.builder.point(template)
+        else:
+            self.names.append(token.name)
+            self.builder.open(template)
+
+    def _says_no(self, token: Token) -> bool:
+        values = {name: unescape(self.text[start:end].strip("\"'")) for name, start, end in token.attributes}
+        return values.get("translate", "").lower() == "no" or "notranslate" in values.get("class", "").split()
+
+    def _end_kept(self, end: int) -> None:
+        """What is kept is part of a sentence, or stands by itself."""
+        assert self.kept is not None
+        start, name, _ = self.kept
+        self.kept = None
+        raw = self.text[start:end]
+        if name in APART:
+            self.layout.append(raw)
+            if name not in ("script", "style"):
+                self.segments.append(Segment(raw, kept="code" if name in KEPT else "translate=no"))
+            return
+        self.raw.append(raw)
+        shown = unescape(re.sub(r"<[^>]*>", "", raw))
+        if shown.strip():
+            self.builder.opaque(shown, (raw,))
+        else:
+            self.builder.point((raw,))
+
+    def _tag(self, token: Token) -> Template:
+        """A start tag, with its texts taken out."""
+        parts: list[str | int] = []
+        end = token.start
+        for name, start, stop in token.attributes:
+            raw = self.text[start:stop]
+            quote = raw[0] if raw[0] in "\"'" else ""
+            value = unescape(raw[1:-1] if quote else raw)
+            if value.strip() and self._is_text(token, name):
+                self.quotes[len(self.segments)] = (raw, quote or '"')
+                parts += [self.text[end:start], len(self.segments)]
+                self.segments.append(Segment(value))
+                end = stop
+        return (*parts, self.text[end : token.end])
+
+    def _is_text(self, token: Token, name: str) -> bool:
+        values = {key: self.text[a:b].strip("\"'").lower() for key, a, b in token.attributes}
+        if token.name == "meta":
+            return name == "content" and (values.get("name") or values.get("property")) in META
+        if token.name == "input" and name == "value":
+            return values.get("type") in ("submit", "button", "reset")
+        return name in TEXTS or (name == "label" and token.name in ("option", "optgroup", "track"))
+
+    def _end_block(self) -> None:
+        segment = self.builder.segment()
+        if segment.text.strip():
+            self.layout.append(_Block(len(self.segments), tuple(self.raw)))
+            self.segments.append(segment)
+        else:
+            self.layout += self.raw
+        self.builder, self.raw, self.names = SpanBuilder(), [], []
+
+
+class Html:
+    name = "HTML"
+
+    def read(self, data: bytes, file: str) -> ParsedHtml:
+        if data.startswith(codecs.BOM_UTF8):
+            return ParsedHtml(_decode(data[3:], "utf-8", file), "utf-8", codecs.BOM_UTF8)
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise InputError("is UTF-16; save it as UTF-8", file)
+        said = _CHARSET.search(data[:2048])
+        if said is not None:
+            return _parse(data, said[1].decode("ascii", "replace"), file)
+        try:
+            return _parse(data, "utf-8", file)
+        except InputError:
+            return _parse(data, "cp1252", file)  # what browsers take it for
+
+
+def _parse(data: bytes, encoding: str, file: str) -> ParsedHtml:
+    return ParsedHtml(_decode(data, encoding, file), encoding, b"")
+
+
+def _decode(data: bytes, encoding: str, file: str) -> str:
+    try:
+        text = data.decode(encoding)
+        if text.encode(encoding) != data:
+            raise InputError(f"cannot be written as {encoding} again; save it as UTF-8", file)
+    except UnicodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1 if isinstance(error, UnicodeDecodeError) else None
+        raise InputError(f"not {encoding}", file, line) from None
+    except LookupError:
+        raise InputError(f"the encoding {encoding!r} is unknown", file) from None
+    return text
