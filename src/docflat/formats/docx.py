@@ -32,7 +32,7 @@ class Docx:
     name = "Word"
 
     def read(self, data: bytes, file: str) -> ParsedFile:
-        package = Package(data, file, "wordprocessingml", self.name)
+        package = Package(data, file, "w:document", self.name)
         paragraphs = _Paragraphs(_read_styles(package))
         makers = {"w:p": paragraphs.make, "a:p": drawing_paragraph}
         package.add_title()

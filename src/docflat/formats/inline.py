@@ -227,28 +227,31 @@ class _LayingBack:
 
     def _mended(self, spans: Sequence[Span], shares: Sequence[float]) -> list[Span]:
         """One span for all that is kept, not inside a word, invisible marks in their order."""
-        length = len(self._text)
         found: dict[int, Span] = {}
-        others = []
-        for span in spans:
-            if isinstance(self._tags[span.tag], Raw | Wrap):
-                found.setdefault(span.tag, span)
-            else:
-                others.append(span)
-        last = 0
+        others: list[tuple[int, Span]] = []
+        order: dict[int, int] = {}
+        for i, span in enumerate(spans):
+            if not isinstance(self._tags[span.tag], Raw | Wrap):
+                others.append((i, span))
+            elif span.tag not in found:
+                found[span.tag], order[span.tag] = span, i
+        last_mark = 0
         for number, tag in enumerate(self._tags):
             if not isinstance(tag, Raw | Wrap):
                 continue
             kind = tag.kind if isinstance(tag, Raw) else "object"
-            if number not in found and kind != "break":
-                place = round(shares[number] * length)
-                found[number] = Span(place, place, number)
+            if number not in found and kind != "break":  # whoever translated has lost it
+                place = round(shares[number] * len(self._text))
+                found[number], order[number] = Span(place, place, number), len(spans) + number
             if number in found and found[number].start == found[number].end:
-                place = found[number].start if kind == "mark" else self._after_word(found[number].start)
-                last = max(last, place) if kind == "mark" else last
-                place = last if kind == "mark" else place
+                place = found[number].start
+                if kind == "mark":
+                    last_mark = place = max(last_mark, place)
+                else:
+                    place = self._after_word(place)
                 found[number] = Span(place, place, number)
-        return sorted([*others, *found.values()], key=lambda span: (span.start, span.tag))
+        kept = [(order[number], span) for number, span in found.items()]
+        return [span for _, span in sorted([*others, *kept], key=lambda item: (item[1].start, item[0]))]
 
     def _after_word(self, place: int) -> int:
         while 0 < place < len(self._text) and all(

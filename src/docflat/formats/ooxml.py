@@ -26,7 +26,6 @@ PREFIXES = {
             ("r", "officeDocument/2006/relationships", "officeDocument/relationships"),
             ("mc", "markup-compatibility/2006", "markup-compatibility/2006"),
             ("rel", "package/2006/relationships", "package/2006/relationships"),
-            ("ct", "package/2006/content-types", "package/2006/content-types"),
         )
         for namespace in (_OLD + old, _STRICT + strict)
     },
@@ -53,25 +52,15 @@ Skip = Callable[[Element], bool]
 class Package(Office):
     """A zip of parts that name each other in their relationships."""
 
-    def __init__(self, data: bytes, file: str, markup: str, program: str) -> None:
+    def __init__(self, data: bytes, file: str, root: str, program: str) -> None:
         super().__init__(data, file, PREFIXES)
         self._added: set[str] = set()
         mains = [target for kind, target in self.related("") if kind == "officeDocument"]
         if not mains or mains[0] not in self.members:
             raise InputError(f"is not a {program} file, or is broken: it has no main part", file)
         self.main = mains[0]
-        if markup not in self._type(self.main):
+        if self.part(self.main).root.tag != root:
             raise InputError(f"is not a {program} file: its main part, {self.main}, is something else", file)
-
-    def _type(self, name: str) -> str:
-        """What the package says a part is."""
-        if "[Content_Types].xml" not in self.members:
-            return ""
-        entries = list(self.part("[Content_Types].xml").root)
-        own = [entry for entry in entries if entry.attributes.get("PartName") == f"/{name}"]
-        suffix = name.rpartition(".")[2].lower()
-        default = [entry for entry in entries if entry.attributes.get("Extension", "").lower() == suffix]
-        return "".join(entry.attributes.get("ContentType", "") for entry in (own or default)[:1])
 
     def related(self, name: str) -> list[tuple[str, str]]:
         """The parts that a part names, each with its kind; those that are missing are left out."""

@@ -18,7 +18,7 @@ class Pptx:
     name = "PowerPoint"
 
     def read(self, data: bytes, file: str) -> ParsedFile:
-        package = Package(data, file, "presentationml", self.name)
+        package = Package(data, file, "p:presentation", self.name)
         package.add_title()
         slides = list(_slides(package))
         for slide in slides:
