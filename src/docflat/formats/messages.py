@@ -1,0 +1,141 @@
+"""Messages of programs: paragraphs, lines that were wrapped, tags and placeholders in one string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from docflat.formats.codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.laying import choose_breaks
+from docflat.formats.segments import Segment, Span
+
+_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>")
+_SINGLE = {"br", "hr", "img", "p", "li"}  # tags that may stand alone; others are words, as in "copy <file>"
+_LONGEST = 10_000  # characters; what is longer is data, not language
+_FULL = 50  # characters of a line that may have been wrapped
+_PERCENT = (
+    r"%(?:\([^()]{1,80}\))?(?:\d{1,2}\$)?[-+ #0'I]{0,5}(?:\d{1,4}|\*(?:\d{1,2}\$)?)?(?:\.(?:\d{1,4}|\*)?)?"
+    r"(?:hh|h|ll|l|L|q|j|z|t)?[a-zA-Z%]|%<\w+>"
+)
+_BRACE = r"\{\{|\}\}|\{[^{}]{0,200}\}"
+_NUMBERED = r"%L?(?:\d{1,2}|n)"
+# By the flag that says what a message is formatted with. What is seen without it, docflat.placeholders finds.
+_FORMATS = {
+    "python-brace-format": _BRACE,
+    "c++-format": _BRACE,
+    "csharp-format": _BRACE,
+    "java-format": _BRACE,
+    "qt-format": _NUMBERED,
+    "qt-plural-format": _NUMBERED,
+    "kde-format": _NUMBERED,
+}
+# What is left of tags, and reStructuredText: literals, roles, references, substitutions. Sphinx writes PO files.
+_LITERAL = r"<[A-Za-z/][^<>]{0,80}>|``[^`]{1,500}``|:[\w:+.-]{1,80}:`[^`]{1,500}`|`[^`]{1,500}`__?|\|[\w-]{1,80}\|"
+
+
+@dataclass(frozen=True)
+class LineBreak:
+    """The tag of a point where a wrapped line ends."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """Its segments, their text in it, and what stands before, between and after them."""
+
+    segments: tuple[Segment, ...]
+    raws: tuple[str, ...]
+    between: tuple[str, ...]
+
+
+def read_message(text: str, flags: Collection[str] = ()) -> Message:
+    if len(text) > _LONGEST:
+        return Message((Segment(text, (), f"longer than {_LONGEST} characters"),), (text,), ("", ""))
+    formats = [_FORMATS.get(flag, _PERCENT) for flag in flags if re.fullmatch(r"(?!no-|possible-).*-format", flag)]
+    pattern = re.compile("|".join([*formats, _LITERAL]))
+    raws, between, glue = [], [], ""
+    for part, is_text in _paragraphs(text):
+        if is_text:
+            raws.append(part)
+            between.append(glue)
+            glue = ""
+        else:
+            glue += part
+    return Message(tuple(_read_part(raw, pattern) for raw in raws), tuple(raws), (*between, glue))
+
+
+def write_message(message: Message, segments: Sequence[Segment]) -> str:
+    """The message with these segments; its own ones stay as they were."""
+    parts = []
+    for glue, raw, own, new in zip(message.between, message.raws, message.segments, segments, strict=False):
+        parts += [glue, raw if new is own else _write_part(own, new)]
+    return "".join([*parts, message.between[-1]])
+
+
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """Pieces of a message, and whether they are text: lines, or several where one was wrapped into them."""
+    start = 0
+    for match in re.finditer(r"\n\s*", text):
+        line = text[max(start, text.rfind("\n", start, match.start()) + 1) : match.start()]
+        if not _is_wrapped(line.rstrip(), match[0], text[match.end() : match.end() + 1]):
+            yield from _strip(text[start : match.start()])
+            yield match[0], False
+            start = match.end()
+    yield from _strip(text[start:])
+
+
+def _is_wrapped(line: str, blanks: str, after: str) -> bool:
+    """Whether a line end is only there because the line was full."""
+    if blanks != "\n" or not after or not line or line[-1] in ".!?:":
+        return False
+    return after.islower() or line[-1] == "," or (after.isalnum() and len(line) >= _FULL)
+
+
+def _strip(text: str) -> Iterator[tuple[str, bool]]:
+    inner = text.strip()
+    start = len(text) - len(text.lstrip())
+    yield text[:start], False
+    if inner:
+        yield inner, True
+        yield text[start + len(inner) :], False
+
+
+def _read_part(part: str, pattern: re.Pattern[str]) -> Segment:
+    tokens, place = [], 0
+    closed = {match[2] for match in _TAG.finditer(part) if match[1]}
+    for match in _TAG.finditer(part):
+        if match[2] in closed or match[3] or match[2].lower() in _SINGLE:
+            kind = "close" if match[1] else "point" if match[3] else "open"
+            tokens += [Token(part[place : match.start()], "text"), Token(match[0], kind, match[2])]
+            place = match.end()
+    text, codes = read_tokens([*tokens, Token(part[place:], "text")])
+    spans = [*codes, *(Span(match.end(), match.end(), LineBreak(i)) for i, match in enumerate(re.finditer("\n", text)))]
+    text = text.replace("\n", " ")
+    pairs = [span for span in codes if span.start < span.end]
+    for match in pattern.finditer(text):
+        a, b = match.span()
+        if all(b <= span.start or span.end <= a or (span.start <= a and b <= span.end) for span in pairs):
+            spans.append(Span(a, b, None, opaque=True))
+    spans.sort(key=lambda span: (span.start, -span.end))
+    return Segment(text, tuple(spans), why_kept(text))
+
+
+def _write_part(own: Segment, new: Segment) -> str:
+    new = restore_codes(own, new, pairs=False)
+    return write_codes(new, str, breaks=_line_breaks(own, new))
+
+
+def _line_breaks(own: Segment, new: Segment) -> list[tuple[int, int]]:
+    """As many lines as there were, ended near where their points are."""
+    ends = [span for span in own.spans if isinstance(span.tag, LineBreak)]
+    if not ends:
+        return []
+    points = {span.tag: span.start for span in new.spans if isinstance(span.tag, LineBreak)}
+    places = sorted(points.get(span.tag, len(new.text) * span.start / len(own.text)) for span in ends)
+    starts = [0, *(span.start for span in ends), len(own.text)]
+    width = max(b - a for a, b in pairwise(starts))
+    whole = [(span.start, span.end) for span in new.spans if span.opaque]
+    return choose_breaks(new.text, places, max(width, 40), whole)
