@@ -175,6 +175,7 @@ def test_a_training_that_fails_leaves_the_others_alone(tmp_path: Path):
         (["--datasets=wiki"], "there are ted, news, europarl"),
         (["--data=/nowhere"], "/nowhere: none of the datasets is here"),
         (["--report-only"], "there is no results.jsonl here"),
+        (["--out=/dev/null/x"], "/dev/null/x: cannot be made: Not a directory"),
         (["nonsense"], "an override is key=value"),
         (["--comet-model=x"], "pip install 'docflat[comet]'"),
     ],

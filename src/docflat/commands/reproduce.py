@@ -57,6 +57,10 @@ def run(arguments: Namespace) -> None:
     from docflat.reproduce import workers
     from docflat.reproduce.runs import check
 
+    try:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", arguments.out) from None
     plan = _plan(arguments, measures)
     if arguments.worker:
         return workers.work(plan)
@@ -176,6 +180,9 @@ def _report(out: Path) -> None:
     from docflat.reproduce.report import write_report
     from docflat.reproduce.results import claim
 
-    with claim(out / "locks" / "report", wait=True):  # on several machines, all come to their end at once
-        paths = write_report(out)
+    try:
+        with claim(out / "locks" / "report", wait=True):  # on several machines, all come to their end at once
+            paths = write_report(out)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", out) from None
     print(*paths, sep="\n")
