@@ -21,8 +21,10 @@ from sacrebleu.significance import PairedTest
 from docflat.errors import InputError
 from docflat.metrics import SegmentMean
 from docflat.recipe import load_recipe
+from docflat.reproduce import workers
 from docflat.reproduce.chart import chart, nice_ticks
 from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper
+from docflat.reproduce.measuring import updates_per_second
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
 from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
@@ -199,6 +201,36 @@ def test_a_claim_is_for_one_and_ends_with_its_process(tmp_path: Path):
     other.join()
     with claim(path) as mine:
         assert mine
+
+
+# Workers and speed
+
+
+def test_each_worker_gets_a_gpu_in_turn(monkeypatch: pytest.MonkeyPatch):
+    started: list[tuple[list[str], str]] = []
+
+    class Worker:
+        def __init__(self, command: list[str], env: dict[str, str]) -> None:
+            started.append((command[1:], env["CUDA_VISIBLE_DEVICES"]))
+
+        def wait(self) -> int:
+            return int(len(started) == 3)
+
+    monkeypatch.setattr(workers.subprocess, "Popen", Worker)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,GPU-5")
+    assert workers.start_workers(["reproduce", "--worker"], 3) == 3
+    assert started == [(["-m", "docflat", "reproduce", "--worker"], gpu) for gpu in ("2", "GPU-5", "2")]
+
+
+def test_updates_a_second_leave_out_what_compiling_takes(tmp_path: Path):
+    """Five stretches of 100 updates, 1000 tokens each: 40 s for the first, 10 s for each of the others."""
+    stage = tmp_path / "stage-1"
+    stage.mkdir()
+    (stage / "result.json").write_text(json.dumps({"steps": 500, "seconds": 80.0}))
+    speeds = [1e5 / seconds for seconds in (40, 10, 10, 10, 10)]
+    lines = [{"step": 0, "kind": "validation"}, *({"kind": "train", "target_tokens_per_second": one} for one in speeds)]
+    (stage / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert updates_per_second(tmp_path) == pytest.approx(10)
 
 
 # Significance
