@@ -1,0 +1,142 @@
+"""Markdown: the text of paragraphs, headings and table cells; all the rest stays as it was, byte for byte."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markdown_it.token import Token
+
+from docflat.errors import InputError
+from docflat.formats.limits import read_text
+from docflat.formats.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
+from docflat.formats.markup import Template, write_markup
+from docflat.formats.segments import Segment
+
+_NEWLINE = re.compile(r"\r\n?|\n")
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
+KEPT = {"fence": "code", "code_block": "code", "html_block": "HTML"}
+
+
+@dataclass(frozen=True)
+class _Block:
+    """text[start:end] of the file is a segment."""
+
+    start: int
+    end: int
+    number: int  # of the segment
+    kind: str  # of the block: "p", "h1", "td"
+    prefix: str = ""  # of its lines after the first, such as "> "
+
+
+class ParsedMarkdown:
+    def __init__(self, text: str, mark: bytes) -> None:
+        self.text, self.mark = text, mark
+        self.ending = "\r\n" if "\r\n" in text else "\n"
+        self.segments: list[Segment] = []
+        self.blocks: list[_Block] = []
+        front = _FRONT_MATTER.match(text)
+        self.body = front.end() if front else 0
+        if front is not None:
+            self.segments.append(Segment(front[0], kept="front matter"))
+        self.starts = [self.body, *(match.end() for match in _NEWLINE.finditer(text, self.body))]
+        self._read()
+
+    def _read(self) -> None:
+        tokens = inline_parser().parse(self.text[self.body :])
+        self.searched = 0  # cells of a line are found one after the other
+        for before, token in zip([None, *tokens], tokens, strict=False):
+            if token.type in KEPT:
+                self.segments.append(Segment(token.content, kept=KEPT[token.type]))
+            elif token.type == "inline" and token.content and before is not None:
+                try:
+                    self._read_block(token, before)
+                except LostPlace:
+                    self.segments.append(Segment(token.content, kept="Markdown that is not understood"))
+
+    def _read_block(self, token: Token, parent: Token) -> None:
+        start, end, prefix = self._locate(token, parent)
+        alone: list[Segment] = []
+
+        def add_segment(text: str) -> int:
+            alone.append(Segment(text))
+            return len(self.segments) + len(alone)
+
+        segment = InlineReader(token.content, add_segment).read(token.children or [])
+        self.blocks.append(_Block(start, end, len(self.segments), parent.tag, prefix))
+        self.segments += [segment, *alone]
+
+    def _locate(self, token: Token, parent: Token) -> tuple[int, int, str]:
+        """Where the content of a block is in the file: its start, its end, what its second line starts with."""
+        assert token.map is not None
+        lines = token.content.split("\n")
+        if parent.tag in ("td", "th"):
+            return (*self._find(token.map[0], lines[0].replace("|", "\\|"), ""), "")
+        if parent.markup.startswith("#"):
+            return (*self._find(token.map[0], lines[0], parent.markup), "")
+        places = [self._suffix(token.map[0] + number, line) for number, line in enumerate(lines)]
+        prefix = self.text[self.starts[token.map[0] + 1] : places[1][0]] if len(lines) > 1 else ""
+        return places[0][0], places[-1][1], prefix
+
+    def _line(self, number: int) -> tuple[int, str]:
+        if number + 1 >= len(self.starts):
+            raw = self.text[self.starts[number] :] if number < len(self.starts) else ""
+            return self.starts[min(number, len(self.starts) - 1)], raw.rstrip("\r\n")
+        return self.starts[number], self.text[self.starts[number] : self.starts[number + 1]].rstrip("\r\n")
+
+    def _find(self, number: int, content: str, after: str) -> tuple[int, int]:
+        start, line = self._line(number)
+        place = line.find(content, max(line.find(after) + len(after), self.searched - start))
+        if place < 0:
+            raise LostPlace
+        self.searched = start + place + len(content)
+        return start + place, self.searched
+
+    def _suffix(self, number: int, content: str) -> tuple[int, int]:
+        """The content of a line is its end; blanks after it may be missing."""
+        start, line = self._line(number)
+        if not line.endswith(content):
+            line = line.rstrip()
+            content = content.rstrip()
+        if not line.endswith(content):
+            raise LostPlace
+        return start + len(line) - len(content), start + len(line)
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        def fill(template: Template) -> str:
+            return "".join(part if isinstance(part, str) else label(segments[part].text) for part in template)
+
+        def label(text: str) -> str:
+            return re.sub(r"[\[\]\\]", lambda match: "\\" + match[0], text)
+
+        parts, end = [], 0
+        for block in self.blocks:
+            own, new = self.segments[block.number], segments[block.number]
+            inner = [part for span in own.spans for part in span.tag.before if isinstance(part, int)]
+            parts.append(self.text[end : block.start])
+            if new == own and all(segments[number] == self.segments[number] for number in inner):
+                parts.append(self.text[block.start : block.end])
+            else:
+                parts.append(self._written(block, write_markup(new, escape_markdown, fill)))
+            end = block.end
+        return self.mark + "".join([*parts, self.text[end:]]).encode()
+
+    def _written(self, block: _Block, text: str) -> str:
+        if block.kind in ("td", "th"):
+            return text.replace("|", "\\|").replace("\n", " ")
+        if block.kind != "p":
+            return text.replace("\n", self.ending + block.prefix)
+        return escape_start(text).replace("\n", self.ending + block.prefix)
+
+
+class Markdown:
+    name = "Markdown"
+
+    def read(self, data: bytes, file: str) -> ParsedMarkdown:
+        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        try:
+            return ParsedMarkdown(read_text(data, file), mark)
+        except RecursionError:
+            raise InputError("is nested too deep", file) from None
