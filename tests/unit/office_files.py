@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
+
+from docflat.formats import find_format
+from docflat.formats.segments import ParsedFile
 
 OOXML = "http://schemas.openxmlformats.org/"
 RELATIONS = f"{OOXML}officeDocument/2006/relationships"
@@ -99,3 +103,58 @@ def field(code: str, result: str) -> str:
     mark = '<w:r><w:fldChar w:fldCharType="%s"/></w:r>'
     code = f'<w:r><w:instrText xml:space="preserve"> {code} </w:instrText></w:r>'
     return f"{mark % 'begin'}{code}{mark % 'separate'}{result}{mark % 'end'}"
+
+
+OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
+ODT = " ".join(f'xmlns:{name}="{OASIS}{name}:1.0"' for name in ("office", "text", "style", "table")) + (
+    f' xmlns:draw="{OASIS}drawing:1.0" xmlns:svg="{OASIS}svg-compatible:1.0" xmlns:fo="{OASIS}xsl-fo-compatible:1.0" '
+    'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:x="http://openoffice.org/2009/office"'
+)
+ODT_TYPE = "application/vnd.oasis.opendocument.text"
+ODT_AUTOMATIC = "".join(
+    f'<style:style style:name="{name}" style:family="{family}" {parent}><style:text-properties {looks}/></style:style>'
+    for name, family, parent, looks in (
+        ("T1", "text", "", 'fo:font-weight="bold" x:rsid="0001"'),
+        ("T2", "text", "", 'fo:font-weight="bold" x:rsid="0002" fo:language="en"'),
+        ("T3", "text", "", 'x:rsid="0003"'),
+        ("T4", "text", "", 'text:display="none"'),
+        ("P1", "paragraph", 'style:parent-style-name="Preformatted_20_Text"', 'x:rsid="0004"'),
+    )
+)
+ODT_STYLES = (
+    '<style:style style:name="Preformatted_20_Text" style:display-name="Preformatted Text" style:family="paragraph"/>'
+    '<style:style style:name="Source_20_Text" style:display-name="Source Text" style:family="text"/>'
+)
+
+
+def odt(body: str, header: str = "", manifest: str = "", mimetype: str = ODT_TYPE) -> bytes:
+    """An .odt file; `manifest` is what its manifest says besides."""
+    headers = f'<style:master-page style:name="S"><style:header>{header}</style:header></style:master-page>'
+    entry = '<manifest:file-entry manifest:full-path="{}" manifest:media-type="{}"/>'.format
+    entries = entry("/", ODT_TYPE) + entry("content.xml", "text/xml") + entry("styles.xml", "text/xml") + manifest
+    return pack(
+        {
+            "mimetype": mimetype,
+            "content.xml": f"<office:document-content {ODT}>"
+            f"<office:automatic-styles>{ODT_AUTOMATIC}</office:automatic-styles>"
+            f"<office:body><office:text>{body}</office:text></office:body></office:document-content>",
+            "styles.xml": f"<office:document-styles {ODT}><office:styles>{ODT_STYLES}</office:styles>"
+            f"<office:master-styles>{headers}</office:master-styles></office:document-styles>",
+            "META-INF/manifest.xml": f'<manifest:manifest xmlns:manifest="{OASIS}manifest:1.0">{entries}'
+            "</manifest:manifest>",
+        }
+    )
+
+
+def read(data: bytes, name: str) -> ParsedFile:
+    return find_format(name).read(data, name)
+
+
+def translate(data: bytes, name: str) -> bytes:
+    """In capitals."""
+    parsed = read(data, name)
+    return parsed.render([replace(one, text=one.text.upper()) for one in parsed.segments])
+
+
+def texts(data: bytes, name: str) -> list[str]:
+    return [segment.text for segment in read(data, name).segments if not segment.kept]

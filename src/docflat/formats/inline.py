@@ -129,7 +129,8 @@ class Chunk:
         looks: dict[Hashable, Look] = {}
         for item in items:
             if isinstance(item, Text):
-                lengths[item.look.key] += len(item.text.strip())
+                # However long a link is, what stands around it is no part of it.
+                lengths[item.look.key] += 0 if item.look.link else len(item.text.strip())
                 looks.setdefault(item.look.key, item.look)
         base = looks[max(lengths, key=lambda key: lengths[key])] if lengths else self._plain
         span, look = None, base  # the span of this look that is not closed yet

@@ -14,6 +14,7 @@ class Look:
     key: Hashable
     opening: bytes
     closing: bytes
+    link: bool = False
 
 
 @dataclass(frozen=True)

@@ -171,6 +171,7 @@ def _run(xml: Xml, run: Element) -> list[Item]:
         _look_key(xml, properties) if properties else None,
         xml.data[run.start : properties.end if properties else run.inner],
         b"</%b>" % xml.name(run),
+        link=properties is not None and any(child.tag.startswith("a:hlink") for child in properties),
     )
     text = run.find("a:t")
     items: list[Item] = []
