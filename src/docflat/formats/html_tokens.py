@@ -19,7 +19,7 @@ VOID = names("area base br col embed hr img input link meta param source track w
 RAW = names("title textarea script style xmp iframe noembed noframes")
 
 _NAME = re.compile(r"</?([a-zA-Z][^\s/>]*)")
-_ATTRIBUTE = re.compile(r"""[\s/]*([^\s/>=][^\s/>=]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>"'][^\s>]*))?""")
+_ATTRIBUTE = re.compile(r"""[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>"'][^\s>]*))?""")
 _TAG_END = re.compile(r"[\s/]*>")
 
 
@@ -73,8 +73,8 @@ def _tag(text: str, start: int) -> Token | None:
     place = name.end()
     while (end := _TAG_END.match(text, place)) is None:
         attribute = _ATTRIBUTE.match(text, place)
-        if attribute is None:
-            return None
+        if attribute is None:  # it does not end: browsers drop the rest
+            return Token("other", start, len(text))
         if attribute[2] is not None:
             attributes.append((attribute[1].lower(), *attribute.span(2)))
         place = attribute.end()
