@@ -1,0 +1,231 @@
+"""XLIFF 1.2 and 2.x (.xliff, .xlf): each source is translated into its target.
+
+The bytes are edited in place, target by target. translate-toolkit writes the whole tree anew: other quotes, other
+blanks, other prefixes, and a diff of all the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from docflat.errors import InputError
+from docflat.formats.codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.places import Element, Xml, write_text, write_value
+from docflat.formats.po import Redo
+from docflat.formats.segments import Segment
+
+_NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "x" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
+_XML = {"http://www.w3.org/XML/1998/namespace": "xml"}
+_PAIRS = {"g", "mrk", "pc"}
+_OPENING = {"bx", "bpt", "sc", "sm"}
+_CLOSING = {"ex", "ept", "ec", "em"}
+_UNTRANSLATED = {"new", "needs-translation", "initial"}  # whatever the target holds
+_REVIEW = re.compile("needs-.*")
+
+
+class Xliff:
+    """`redo`: which units are translated; "fuzzy" takes those too whose state says that they need a human's look.
+
+    `target_language` is put into a file that names none.
+    """
+
+    name = "xliff"
+
+    def __init__(self, redo: Redo = "untranslated", target_language: str = "") -> None:
+        self.redo, self.target_language = redo, target_language
+
+    def read(self, data: bytes, file: str) -> Translations:
+        return Translations(data, file, self.redo, self.target_language)
+
+
+class Place(NamedTuple):
+    """Where a source is, and where its target is or goes."""
+
+    language: Element  # the element that names the target language
+    holder: Element  # trans-unit; in XLIFF 2, segment
+    source: Element
+    pieces: list[Element]  # each one segment: the source, or the parts into which it was divided
+    target: Element | None
+    last: Element  # after which a new target goes
+    kept: str  # why it is not to be translated
+
+
+@dataclass
+class _Unit:
+    place: Place
+    first: int  # of its segments
+
+
+class Translations:
+    """A file that was read."""
+
+    def __init__(self, data: bytes, file: str, redo: Redo = "untranslated", target_language: str = "") -> None:
+        self.data, self.redo, self.target_language = data, redo, target_language
+        self.xml = Xml(data, file, {**_NAMESPACES, **_XML})
+        self.is_new = is_version_2(self.xml.root, file)
+        self.segments: list[Segment] = []
+        self.units: list[_Unit] = []
+        for place in find_places(self.xml, file):
+            kept = place.kept or self._why_kept(place)
+            self.units.append(_Unit(place, len(self.segments)))
+            for piece in place.pieces:
+                text, spans = read_tokens(self._tokens(piece))
+                self.segments.append(Segment(text, tuple(spans), kept or why_kept(text)))
+
+    def _why_kept(self, place: Place) -> str:
+        state = state_of(place)
+        if self.redo == "all" or not state:
+            return ""
+        if state == "review":
+            return "" if self.redo == "fuzzy" else "to be reviewed"
+        return "already translated"
+
+    def _tokens(self, element: Element) -> Iterator[Token]:
+        for child in element.children:
+            if isinstance(child, str):
+                yield Token(child, "text")
+                continue
+            raw = self._raw(child.start, child.end)
+            name, attributes = local(child), child.attributes
+            if name in _PAIRS and child.inner_end > child.inner:
+                opaque = attributes.get("mtype") == "protected" or attributes.get("translate") == "no"
+                key = f"<{child.start}"
+                yield Token(self._raw(child.start, child.inner), "open", key, opaque, firm=True)
+                yield from self._tokens(child)
+                yield Token(self._raw(child.inner_end, child.end), "close", key)
+            elif name in _OPENING:
+                yield Token(raw, "open", attributes.get("rid") or attributes.get("id", ""))
+            elif name in _CLOSING:
+                key = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
+                yield Token(raw, "close", key)
+            else:
+                yield Token(raw, "point")
+
+    def _raw(self, start: int, end: int) -> str:
+        return self.xml.data[start:end].decode()
+
+    def render(self, segments: Sequence[Segment]) -> bytes:
+        edits: dict[tuple[int, int], bytes] = {}
+        for unit in self.units:
+            places = range(unit.first, unit.first + len(unit.place.pieces))
+            if any(segments[i] is not self.segments[i] for i in places):
+                edits |= self._edit(unit.place, [(self.segments[i], segments[i]) for i in places])
+        if not edits:
+            return self.data
+        self.xml.reset()
+        for (start, end), data in sorted(edits.items(), key=lambda edit: edit[0][::-1]):
+            self.xml.change(start, end, data)
+        return self.xml.render()
+
+    def _edit(self, place: Place, pairs: Sequence[tuple[Segment, Segment]]) -> dict[tuple[int, int], bytes]:
+        source, target = place.source, place.target
+        content, at = [], source.inner
+        for piece, (own, new) in zip(place.pieces, pairs, strict=True):
+            inside = self.xml.data[piece.inner : piece.inner_end] if new is own else _write(own, new)
+            content += [self.xml.data[at : piece.inner], inside]
+            at = piece.inner_end
+        content.append(self.xml.data[at : source.inner_end])
+        name = self.xml.name(source).replace(b"seg-", b"").replace(b"source", b"target")
+        tag = b"<" + name + b">" if target is None else _opened(self.xml.data[target.start : target.inner])
+        edits = self._language(place.language)
+        if self.is_new:
+            holder = place.holder
+            edits[holder.start, holder.inner] = _set(self._tag(holder), b"state", "translated")
+        else:
+            tag = _set(_set(tag, b"state", "needs-review-translation"), b"state-qualifier", "mt-suggestion")
+        whole = b"".join([tag, *content, b"</", name, b">"])
+        if target is None:
+            before = self.xml.data[max(0, source.start - 200) : source.start]
+            edits[place.last.end, place.last.end] = before[len(before.rstrip()) :] + whole
+        else:
+            edits[target.start, target.end] = whole
+        return edits
+
+    def _language(self, element: Element) -> dict[tuple[int, int], bytes]:
+        name = "trgLang" if self.is_new else "target-language"
+        if not self.target_language or element.attributes.get(name):
+            return {}
+        return {(element.start, element.inner): _set(self._tag(element), name.encode(), self.target_language)}
+
+    def _tag(self, element: Element) -> bytes:
+        return self.xml.data[element.start : element.inner]
+
+
+def local(element: Element) -> str:
+    """The name of an element of XLIFF; one of another namespace has no such name."""
+    return element.tag.removeprefix("x:")
+
+
+def is_version_2(root: Element, file: str) -> bool:
+    version = root.attributes.get("version", "")
+    if local(root) != "xliff" or version[:2] not in ("1.", "2."):
+        raise InputError("is not XLIFF 1.2 or 2.0", file)
+    return version.startswith("2.")
+
+
+def find_places(xml: Xml, file: str) -> Iterator[Place]:
+    """All sources in order, those not to be translated too."""
+    is_new = is_version_2(xml.root, file)
+    left = [(xml.root, xml.root, True)]
+    while left:
+        element, language, is_open = left.pop()
+        name = local(element)
+        is_open = {"yes": True, "no": False}.get(element.attributes.get("translate", ""), is_open)
+        if name == "file" and not is_new:
+            language = element
+        if name in ("trans-unit", "unit"):
+            kept = "" if is_open else 'translate="no"'
+            for holder in [each for each in element if local(each) == "segment"] if is_new else [element]:
+                yield _place(xml, file, language, holder, kept)
+        elif name in ("xliff", "file", "body", "group"):
+            left += [(child, language, is_open) for child in reversed(list(element))]
+
+
+def _place(xml: Xml, file: str, language: Element, holder: Element, kept: str) -> Place:
+    children = {local(child): child for child in reversed(list(holder))}
+    source = children.get("source")
+    if source is None:
+        line = xml.data.count(b"\n", 0, holder.start) + 1
+        raise InputError(f"a {local(holder)} without a source", file, line)
+    divided = children.get("seg-source")
+    pieces: list[Element] = []
+    for each in divided.walk() if divided is not None else ():
+        is_part = local(each) == "mrk" and each.attributes.get("mtype") == "seg"
+        if is_part and (not pieces or each.start >= pieces[-1].end):  # not one in another
+            pieces.append(each)
+    content = divided if divided is not None and pieces else source
+    return Place(language, holder, content, pieces or [source], children.get("target"), divided or source, kept)
+
+
+def state_of(place: Place) -> str:
+    """Of the target: "" if there is none, "review" if somebody should look at it, "done"."""
+    target, holder = place.target, place.holder
+    if target is None or not (target.text().strip() or any(True for _ in target)):
+        return ""
+    state = target.attributes.get("state") or (holder.attributes.get("state", "") if local(holder) == "segment" else "")
+    if holder.attributes.get("approved") == "yes":
+        return "done"
+    return "" if state in _UNTRANSLATED else "review" if _REVIEW.fullmatch(state) else "done"
+
+
+def _write(own: Segment, new: Segment) -> bytes:
+    # Every code must be in the target: tools refuse a file in which one is missing.
+    return write_codes(restore_codes(own, new, pairs=True), lambda text: write_text(text).decode()).encode()
+
+
+def _opened(tag: bytes) -> bytes:
+    """A start tag that is not an end tag too."""
+    return tag[:-2].rstrip() + b">" if tag.endswith(b"/>") else tag
+
+
+def _set(tag: bytes, name: bytes, value: str) -> bytes:
+    """A start tag with this attribute."""
+    text = name + b'="' + write_value(value) + b'"'
+    found = re.search(rb"(?<=\s)" + name + rb"""\s*=\s*("[^"]*"|'[^']*')""", tag)
+    if found:
+        return tag[: found.start()] + text + tag[found.end() :]
+    end = len(tag) - (2 if tag.endswith(b"/>") else 1)
+    return tag[:end].rstrip() + b" " + text + tag[end:]
