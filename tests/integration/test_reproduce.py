@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from docflat import cli
+from docflat import cli, metrics
+from docflat.reproduce import runs
 from docflat.reproduce.tiny import SETTINGS
 
 from .conftest import ENVIRONMENT
@@ -129,6 +130,29 @@ def test_a_finished_run_has_nothing_to_do(killed: Path):
     assert "[1/" not in stderr
     assert models(killed) == before
     assert keys(killed) == measured
+
+
+def test_other_settings_are_refused_where_a_model_was_trained_already(killed: Path):
+    choice = ["--only=speed", "--systems=docflat-c", "--datasets=ted"]
+    status, _, stderr = reproduce(killed, *choice, "every_stage.max_steps=12")
+    assert status == 2
+    assert "trained with other settings" in stderr.splitlines()[-1]
+
+
+def test_a_metric_that_comes_later_needs_no_new_translation(killed: Path, monkeypatch: pytest.MonkeyPatch):
+    """COMET stands for it, and the number of letters for COMET."""
+    monkeypatch.setattr(metrics, "check_names", lambda *names, **source: None)
+    lengths = lambda side, *rest: ([float(len(text)) for text in side.sentences], "letters")  # noqa: E731
+    monkeypatch.setattr(runs, "comet_scores", lengths)
+    before = {path: path.stat().st_mtime_ns for path in killed.glob("jobs/ted/*/test.*.de")}
+    status, _, stderr = reproduce(killed, "--only=table4,batch", "--comet-model=letters", *QUICK)
+    assert status == 0, stderr
+    assert {path: path.stat().st_mtime_ns for path in killed.glob("jobs/ted/*/test.*.de")} == before
+    found = {(record["job"], record["metric"], record["window"]): record["value"] for record in records(killed)}
+    for window in (1, 2, 4, 8, 16, 32):
+        lines = (killed / f"jobs/ted/docflat-c/test.{window}.de").read_text().splitlines()
+        mean = sum(map(len, lines)) / len(lines)
+        assert found["ted/docflat-c", "comet", window] == pytest.approx(mean)
 
 
 def test_two_workers_share_the_jobs(killed: Path, tmp_path: Path):

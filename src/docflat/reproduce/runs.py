@@ -220,14 +220,20 @@ class JobRun:
 
 
 def check(plan: Plan, jobs: Sequence[Job]) -> None:
-    """What would go wrong in hours is said at once: recipes, and numbers of other data in the same folder."""
+    """What would go wrong in hours is said at once: recipes, and numbers of other data or settings in the folder."""
+    records = read_results(plan.results).values()
     for job in jobs:
         plan.recipe(job)
-    for record in read_results(plan.results).values():
+        before = next((record.origin.settings for record in records if record.job == job.name), None)
+        if before is not None and before != list(plan.settings) and not JobRun(plan, job).finished():
+            # The numbers that are missing would be of a model that was trained with those.
+            message = f"{job.name} was trained with other settings ({' '.join(before) or 'none'})"
+            raise InputError(f"{message}; say the same, or choose another --out", plan.results)
+    for record in records:
         dataset = plan.datasets.get(record.job.partition("/")[0])
         if dataset is None or (record.metric.startswith("accuracy") and dataset.contrastive is None):
             continue
-        before, now = record.origin.data, dataset.hash(record.metric)
-        if before != now:
-            message = f"has the {record.metric} of {record.job} on other data ({before}, now {now})"
+        then, now = record.origin.data, dataset.hash(record.metric)
+        if then != now:
+            message = f"has the {record.metric} of {record.job} on other data ({then}, now {now})"
             raise InputError(f"{message}; choose another --out", plan.results)
