@@ -19,6 +19,7 @@ from docflat.commands import (
     contrast,
     contrast_build,
     evaluate,
+    export,
     inspect,
     prepare,
     probe,
@@ -103,6 +104,12 @@ VERBS: tuple[Verb, ...] = (
         "show which sentences of a document read which, and how far the gates open",
         "docflat inspect --model runs/first/model --source speech.en --window 0 --out runs/inspect",
         inspect,
+    ),
+    Verb(
+        "export",
+        "write a sentence or concatenation model for CTranslate2",
+        "docflat export --model runs/first/model --to ctranslate2 -o runs/first/ctranslate2",
+        export,
     ),
     Verb(
         "probe",

@@ -95,28 +95,34 @@ class Beam:
         self.scores[:, 0] = 0  # at first all hypotheses of a row are the same one
         self.banned = [token for token in range(vocabulary.mask + 1) if token != vocabulary.eos]
 
-    def allowed(self, logits: Tensor, full: Tensor) -> Tensor:
-        """Log-probabilities of what may come next: (rows, beam, text_size). full (rows,): only the end may."""
-        end = self.vocabulary.eos
-        found = logits.float().log_softmax(-1)
-        found[:, :, self.banned] = float("-inf")
-        if not self.tokens.shape[2]:
-            found[:, :, end] = float("-inf")  # an empty translation would lose a sentence
-        if bool(full.any()):
-            only_end = found[:, :, end].clone()
-            found[full] = float("-inf")
-            found[:, :, end] = only_end
-        return found
+    def best_next(self, logits: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
+        """The best tokens to go on with, and their log-probabilities: (rows, beam, twice the beam) each.
 
-    def expand(self, log_probabilities: Tensor, finished: Sequence[Hypotheses]) -> tuple[Tensor, Tensor]:
+        logits (rows, beam, text_size) are written over. full (rows,): only the end may come.
+        """
+        end = self.vocabulary.eos
+        logits = logits.float()
+        normaliser = logits.logsumexp(-1, keepdim=True)
+        logits[:, :, self.banned] = float("-inf")
+        if not self.tokens.shape[2]:
+            logits[:, :, end] = float("-inf")  # an empty translation would lose a sentence
+        if bool(full.any()):
+            only_end = logits[:, :, end].clone()
+            logits[full] = float("-inf")
+            logits[:, :, end] = only_end
+        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
+        top, words = logits.topk(min(2 * self.size, logits.shape[2]), dim=2)
+        return top - normaliser, words
+
+    def expand(self, logits: Tensor, full: Tensor, finished: Sequence[Hypotheses]) -> tuple[Tensor, Tensor]:
         """Grow by a token; those that end go to `finished`, of each row.
 
         Returns which hypothesis each one goes on from, and its newest token: (rows, beam) each.
         """
-        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
+        log_probabilities, candidates = self.best_next(logits, full)
         totals = (self.scores[:, :, None] + log_probabilities).flatten(1)
         top, which = totals.topk(min(2 * self.size, totals.shape[1]), dim=1)
-        parents, words = which // self.vocabulary.text_size, which % self.vocabulary.text_size
+        parents, words = which // candidates.shape[2], candidates.flatten(1).gather(1, which)
         ends = words == self.vocabulary.eos
         for row, rank in (ends & top.isfinite())[:, : self.size].nonzero().tolist():
             finished[row].add(self.tokens[row, parents[row, rank]].tolist(), float(top[row, rank]))
@@ -150,11 +156,11 @@ def beam_search(
     finished = [Hypotheses(length_penalty) for _ in limits]
     live = list(range(len(limits)))  # which row each row of the tensors is
     hypotheses = Beam(len(live), beam, model.vocabulary, device)
-    next_logits = logits[:, None].expand(-1, beam, -1)
+    next_logits = logits[:, None].repeat(1, beam, 1)
 
     for step in range(max(limits) + 1):
         full = torch.tensor([limits[row] <= step for row in live], device=device)
-        parents, words = hypotheses.expand(hypotheses.allowed(next_logits, full), [finished[row] for row in live])
+        parents, words = hypotheses.expand(next_logits, full, [finished[row] for row in live])
         state.reorder(parents)
         best = hypotheses.scores[:, 0].tolist()
         going = [

@@ -94,13 +94,21 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, 
     return queries.unpad(mixed.transpose(1, 2))
 
 
+class SplitLinear(nn.Linear):
+    """Several linear maps in one, which can also be asked one by one."""
+
+    def some(self, x: Tensor, start: int, end: int) -> Tensor:
+        """Its outputs start:end only."""
+        return F.linear(x, self.weight[start:end], self.bias[start:end])
+
+
 class Attention(nn.Module):
     """Multi-head attention: projections here, the attending itself is `attend` or a cache's."""
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.qkv = nn.Linear(dim, 3 * dim)  # one product for all three where they read the same
+        self.qkv = SplitLinear(dim, 3 * dim)  # one product for all three where they read the same
         self.output = nn.Linear(dim, dim)
         for part in self.qkv.weight.chunk(3):
             nn.init.xavier_uniform_(part)
@@ -118,12 +126,10 @@ class Attention(nn.Module):
         return self.split(query), self.split(key), self.split(value)
 
     def queries(self, x: Tensor) -> Tensor:
-        dim = x.shape[-1]
-        return self.split(F.linear(x, self.qkv.weight[:dim], self.qkv.bias[:dim]))
+        return self.split(self.qkv.some(x, 0, x.shape[-1]))
 
     def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        dim = x.shape[-1]
-        key, value = F.linear(x, self.qkv.weight[dim:], self.qkv.bias[dim:]).chunk(2, dim=-1)
+        key, value = self.qkv.some(x, x.shape[-1], 3 * x.shape[-1]).chunk(2, dim=-1)
         return self.split(key), self.split(value)
 
     def join(self, mixed: Tensor) -> Tensor:
@@ -253,12 +259,17 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """(...) ids and places in the row -> (..., dim)."""
-        dim = self.weight.shape[1]
+        rows = self.rows(tokens)
+        dim = rows.shape[-1]
         # In float32 whatever the weights are in: bf16 cannot tell position 257 from 258.
         powers = torch.arange(dim // 2, device=positions.device) / max(1, dim // 2 - 1)
         angles = positions[..., None] * 10_000.0**-powers
         places = torch.cat([angles.sin(), angles.cos()], dim=-1)
-        return F.embedding(tokens, self.weight) * math.sqrt(dim) + places.to(self.weight.dtype)
+        return rows * math.sqrt(dim) + places.to(rows.dtype)
+
+    def rows(self, tokens: Tensor) -> Tensor:
+        """The vectors of tokens: (...) -> (..., dim)."""
+        return F.embedding(tokens, self.weight)
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., dim) -> (..., text_size): index tokens start sentences, they are never predicted."""

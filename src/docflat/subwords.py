@@ -75,6 +75,10 @@ class Subwords:
         text: str = self._tokenizer.decode(words, skip_special_tokens=True)
         return text if self._moses is None else self._moses[side == "target"].detokenise(text)
 
+    def names(self) -> list[str]:
+        """What tokenizer.json calls each id."""
+        return [self._tokenizer.id_to_token(number) for number in range(self.size)]
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What each id stands for, with the blank before a word; of a character in several ids, the last one has it."""
         names = [self._tokenizer.id_to_token(int(number)) or "" for number in ids]

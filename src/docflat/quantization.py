@@ -1,0 +1,86 @@
+"""Quantisation: int8 weights for CPUs, as a pass over a model that is loaded.
+
+Weights are rounded to 8 bits, each output with a scale of its own; what comes in is rounded as it comes, by the range
+it has. Products are then whole numbers, which CPUs multiply several times as fast, and the weights take a quarter of
+the memory. Norms, attention and everything else stay in float32.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor, nn
+
+from docflat.errors import InputError
+from docflat.layers import Attention, Embedding, FeedForward, Gate
+from docflat.transformer import Transformer
+
+
+class Int8Weight:
+    """A matrix (outputs, inputs) in 8 bits, packed for the processor."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        scale = (weight.abs().amax(1) / 127).clamp_min(1e-12)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch warns that quantised tensors may be replaced one day
+            rounded = torch.quantize_per_channel(
+                weight, scale.double(), torch.zeros(len(weight), dtype=torch.long), 0, torch.qint8
+            )
+        self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(..., inputs) -> (..., outputs)."""
+        return torch.ops.quantized.linear_dynamic(x, self.packed)
+
+
+class Int8Linear(nn.Module):
+    """In the place of nn.Linear and SplitLinear."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.linear = linear
+        self.packed: dict[tuple[int, int], Int8Weight] = {}  # by outputs: made when first asked for
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.some(x, 0, self.linear.out_features)
+
+    def some(self, x: Tensor, start: int, end: int) -> Tensor:
+        if (start, end) not in self.packed:
+            bias = None if self.linear.bias is None else self.linear.bias[start:end].detach()
+            self.packed[start, end] = Int8Weight(self.linear.weight[start:end].detach(), bias)
+        return self.packed[start, end](x)
+
+
+class Int8Gate(Int8Linear):
+    """In the place of Gate."""
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return super().forward(torch.cat(inputs, dim=-1)).sigmoid()
+
+
+class Int8Embedding(Embedding):
+    """Looks tokens up as before; writes logits with 8 bits."""
+
+    def __init__(self, embedding: Embedding) -> None:
+        nn.Module.__init__(self)
+        self.text_size, self.weight = embedding.text_size, embedding.weight
+        self.packed = Int8Weight(self.weight[: self.text_size].detach(), None)
+
+    def logits(self, states: Tensor) -> Tensor:
+        return self.packed(states)
+
+
+def quantize(model: Transformer) -> None:
+    """Give a model, on a CPU and in float32, int8 products."""
+    if not hasattr(torch.ops.quantized, "linear_dynamic") or torch.backends.quantized.engine == "none":
+        raise InputError("this build of torch has no int8 products for this processor; use fp32")
+    for module in list(model.modules()):
+        if isinstance(module, Attention | FeedForward):
+            for name, child in list(module.named_children()):
+                if isinstance(child, nn.Linear):
+                    setattr(module, name, Int8Linear(child))
+        for name, child in list(module.named_children()):
+            if isinstance(child, Gate):
+                setattr(module, name, Int8Gate(child))
+    model.embedding = Int8Embedding(model.embedding)

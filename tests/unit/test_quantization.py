@@ -1,0 +1,58 @@
+"""Int8 products against the float64 ones of the rounded matrices, and whole models close to their float32 selves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import VARIANTS, batch_of, build_variant, random_documents
+from docflat.layers import SplitLinear
+from docflat.quantization import Int8Linear, quantize
+from docflat.transformer import Transformer
+
+
+def slow_int8(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Weights rounded by output, x by its own range to 8 bits without sign, in float64 with loops over outputs."""
+    low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
+    step = (high - low) / 255
+    zero = round(-low / step)
+    rounded_x = (((x.double() / step).round() + zero).clamp(0, 255) - zero) * step
+    result = torch.empty(len(x), len(weight), dtype=torch.float64)
+    for n, row in enumerate(weight.double()):
+        scale = float(row.abs().max()) / 127
+        result[:, n] = rounded_x @ ((row / scale).round() * scale) + float(bias[n])
+    return result
+
+
+def test_a_product_is_that_of_the_rounded_numbers() -> None:
+    torch.manual_seed(0)
+    linear = SplitLinear(64, 96)
+    int8 = Int8Linear(linear)
+    x = torch.randn(7, 64)
+    with torch.inference_mode():
+        for start, end in ((0, 96), (0, 32), (32, 96)):
+            found = int8(x) if end - start == 96 else int8.some(x, start, end)
+            expected = slow_int8(x, linear.weight[start:end], linear.bias[start:end])
+            # A number just between two steps may be rounded either way: half a step of x times one weight.
+            torch.testing.assert_close(found.double(), expected, rtol=0, atol=0.01)
+            assert not torch.equal(found, linear.some(x, start, end))
+    assert int8(x[None]).shape == (1, 7, 96)
+
+
+def logits_of(model: Transformer, variant: str) -> torch.Tensor:
+    batch, _ = batch_of(random_documents(np.random.default_rng(0), [4, 3]), VARIANTS[variant][0])
+    with torch.inference_mode():
+        return model.logits(batch)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_system_is_close_to_itself_in_float32(variant: str) -> None:
+    model = build_variant(variant, dtype=torch.float32)
+    before = logits_of(model, variant)
+    quantize(model)
+    after = logits_of(model, variant)
+    assert not torch.equal(before, after)
+    # Correlated, not equal: the tiny models are random and steep, real ones are measured in BLEU.
+    pair = torch.stack([before.flatten(), after.flatten()])
+    assert float(torch.corrcoef(pair)[0, 1]) > 0.9
