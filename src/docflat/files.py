@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from docflat.alignment import Weights, find_links
 from docflat.atomic import write_whole
 from docflat.errors import InputError
-from docflat.formats.limits import read_file
+from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
 from docflat.placeholders import find_again, find_placeholders, join_ranges
 from docflat.projection import Piece, project
@@ -49,7 +49,7 @@ class FileReport:
     sentences: int = 0  # translated
     unchanged: int = 0  # sentences that the model left as they were
     in_parts: int = 0  # sentences translated around what must not change, because the model had lost some of it
-    rows: list[tuple[str, str]] = field(default_factory=list)  # sentences and their translations
+    rows: list[tuple[str, str, bool]] = field(default_factory=list)  # sentence, translation, not in parts
 
     def __str__(self) -> str:
         parts = [f"{self.translated} of {self.segments} segments translated"]
@@ -108,8 +108,8 @@ def split_segment(segment: Segment, language: str) -> list[_Sentence] | str:
         return segment.kept
     if not any(map(str.isalpha, segment.text)):
         return "no letters"
-    if len(segment.spans) > MOST_SPANS:
-        return f"more than {MOST_SPANS} formatted parts"
+    if len(segment.spans) > MOST_SPANS or _depth(segment) > DEEPEST:
+        return "too many formatted parts"
     opaque = [(span.start, span.end) for span in segment.spans if span.opaque and span.start < span.end]
     fixed = join_ranges([*opaque, *find_placeholders(segment.text)])
     found = []
@@ -125,6 +125,18 @@ def split_segment(segment: Segment, language: str) -> list[_Sentence] | str:
     if found:
         return found
     return "only placeholders or code" if fixed else f"no sentence of less than {LONGEST} characters"
+
+
+def _depth(segment: Segment) -> int:
+    """How many spans are in each other at most."""
+    deepest = 0
+    path: list[int] = []
+    for span in segment.spans:
+        while path and path[-1] <= span.start:
+            path.pop()
+        path.append(span.end)
+        deepest = max(deepest, len(path))
+    return deepest
 
 
 def count_sentences(segments: Sequence[Segment], language: str) -> int:
@@ -159,7 +171,7 @@ def translate_segments(
     writer.in_parts([sentence for sentence in sentences if sentence.again is None])
     translated = writer.segments(segments, split)
     report.in_parts = sum(sentence.parts is not None for sentence in sentences)
-    report.rows += [(sentence.line, sentence.result) for sentence in sentences]
+    report.rows += [(sentence.line, sentence.result, sentence.parts is None) for sentence in sentences]
     return translated
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -17,6 +18,10 @@ from docflat.decoding import Decoder, DecodingSettings, Ids
 from docflat.errors import InputError
 from docflat.scoring import Scorer
 from docflat.subwords import Subwords
+
+if TYPE_CHECKING:
+    from docflat.alignment import Aligner, Weights
+    from docflat.files import FileReport
 
 _BLANKS = re.compile(r"\s+")
 
@@ -118,6 +123,35 @@ class Translator:
             # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
             translations.append([new or one_line(old) for old, new in zip(document, joined, strict=True)])
         return translations
+
+    def translate_file(
+        self,
+        path: str | PathLike[str],
+        out: str | PathLike[str],
+        language: str = "en",
+        done: Callable[[int], None] = lambda sentences: None,
+        options: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> FileReport:
+        """Translate a file of any format of `docflat.formats.FORMATS` into one of the same kind.
+
+        language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON.
+        """
+        from docflat.files import translate_file
+        from docflat.formats import find_format
+
+        format_ = find_format(Path(path), **(options or {}))
+        return translate_file(Path(path), Path(out), format_, self, language, done, **settings)
+
+    def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
+        """How far each word of a translation stands for each of its sentence; None where that cannot be told."""
+        return self._aligner.weights(pairs)
+
+    @cached_property
+    def _aligner(self) -> Aligner:
+        from docflat.alignment import Aligner
+
+        return Aligner(self.folder)
 
     def score(self, sentences: Sequence[str], translations: Sequence[str], context: bool = True) -> list[float]:
         """Log-probability of each given translation, with the others as its context, or of each alone."""

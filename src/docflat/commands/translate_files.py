@@ -1,0 +1,177 @@
+"""Several files, or files with structure, to their translations: a part of `docflat translate`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docflat.commands.translate_lines import Pair, count_lines, translate_lines
+from docflat.console import progress
+from docflat.errors import InputError
+from docflat.formats import FORMATS
+
+if TYPE_CHECKING:
+    from docflat.translator import Translator
+
+Seen = Callable[[str, Sequence["Pair"]], object]  # the name of a document, and its sentences
+
+
+@dataclass(frozen=True)
+class Job:
+    file: Path | None  # None: stdin
+    out: Path | None  # None: stdout
+    lines: bool  # whether it is text, a sentence a line
+
+
+def plan_jobs(arguments: Namespace) -> list[Job]:
+    """What is to be translated, and where it goes."""
+    files = [None if file == Path("-") else file for file in arguments.files] or [None]
+    if files == [None]:
+        return [Job(None, arguments.out, True)]
+    if None in files:
+        raise InputError("stdin goes with no other file")
+    if len(files) == 1 and files[0] is not None and not files[0].is_dir():
+        file, lines = files[0], _is_lines(files[0], arguments)
+        if arguments.out is None or arguments.out.is_dir():
+            beside = None if lines and arguments.out is None else _output(file, Path(file.name), arguments)
+            return [Job(file, beside, lines)]
+        return [Job(file, arguments.out, lines)]
+    if arguments.out is not None and arguments.out.exists() and not arguments.out.is_dir():
+        raise InputError("several files go into a folder, and this is none", arguments.out)
+    jobs = [
+        Job(file, _output(file, inside, arguments), _is_lines(file, arguments))
+        for given in files
+        if given is not None
+        for file, inside in _walk(given, arguments)
+    ]
+    _check_outputs(jobs)
+    return jobs
+
+
+def _is_lines(file: Path, arguments: Namespace) -> bool:
+    """Options that say where documents begin are of lines; a JSONL file is a format only if it is said what of it."""
+    if arguments.lines or arguments.docids or arguments.starts or arguments.boundaries != "auto":
+        return True
+    suffix = file.suffix.lower()
+    return suffix not in FORMATS or (suffix == ".jsonl" and not arguments.keys)
+
+
+def _walk(given: Path, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
+    """Files, each with its path below the output folder. Of a folder, those of known formats."""
+    if not given.is_dir():
+        yield given, Path(given.name)
+        return
+    found = [file for file in sorted(given.rglob("*")) if file.is_file() and file.suffix.lower() in FORMATS]
+    ending = f".{arguments.suffix}"
+    # Translations of an earlier run lie beside their sources.
+    found = [file for file in found if arguments.out is not None or not file.stem.endswith(ending)]
+    if arguments.out is not None:
+        found = [file for file in found if not file.resolve().is_relative_to(arguments.out.resolve())]
+    if not found:
+        raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", given)
+    yield from ((file, file.relative_to(given)) for file in found)
+
+
+def _output(file: Path, inside: Path, arguments: Namespace) -> Path:
+    if arguments.out is not None:
+        out: Path = arguments.out
+        return out / inside
+    return file.with_name(f"{file.stem}.{arguments.suffix}{file.suffix}")
+
+
+def _check_outputs(jobs: Sequence[Job]) -> None:
+    taken: dict[Path | None, Path | None] = {}
+    for job in jobs:
+        if job.out in taken:
+            raise InputError(f"would be written for both {taken[job.out]} and {job.file}", job.out)
+        taken[job.out] = job.file
+
+
+def translate_files(
+    jobs: Sequence[Job], arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
+) -> None:
+    """Translate all that can be; what cannot is named, and makes an error in the end."""
+    runner = _Runner(arguments, load, seen, settings)
+    todo: list[Job] = []
+    total = 0
+    for job in jobs:
+        if job.out is not None and job.out.exists() and not arguments.force:
+            print(f"{job.file}: skipped, for {job.out} is there (--force translates it again)")
+        elif (sentences := runner.attempt(job, runner.count)) is not None:
+            todo.append(job)
+            total += sentences
+    with progress("translating", total) as advance:
+        for job in todo:
+            report = runner.attempt(job, lambda job: runner.translate(job, advance))
+            if report is not None:
+                print(f"{report} -> {job.out}", flush=True)
+    if runner.errors and len(jobs) == 1:
+        raise runner.errors[0]
+    if runner.errors:
+        raise InputError(f"{len(runner.errors)} of {len(jobs)} files were not translated")
+
+
+class _Runner:
+    def __init__(
+        self, arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
+    ) -> None:
+        self.arguments, self.load, self.seen, self.settings = arguments, load, seen, settings
+        self.marking = (arguments.boundaries, arguments.docids, arguments.starts)
+        self.errors: list[InputError] = []
+
+    def attempt(self, job: Job, do: Callable[[Job], Any]) -> Any:
+        """What `do` finds; None: it failed, and that is noted. One bad file does not stop the others."""
+        try:
+            return do(job)
+        except InputError as error:
+            self.errors.append(error)
+            if len(self.arguments.files) > 1 or Path(self.arguments.files[0]).is_dir():
+                print(f"docflat: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
+            return None
+
+    def count(self, job: Job) -> int:
+        """How many sentences it has; finds what is wrong with it before the model is loaded."""
+        from docflat.files import count_sentences
+        from docflat.formats.limits import read_file
+
+        assert job.file is not None
+        assert job.out is not None
+        if job.out.exists() and job.out.samefile(job.file):
+            raise InputError("would be overwritten by its translation", job.file)
+        if job.lines:
+            return count_lines(job.file, self.marking) or 0
+        parsed = self._format(job.file).read(read_file(job.file), str(job.file))
+        return count_sentences(parsed.segments, self.arguments.source_language)
+
+    def translate(self, job: Job, done: Callable[[int], None]) -> str:
+        assert job.file is not None
+        assert job.out is not None
+        job.out.parent.mkdir(parents=True, exist_ok=True)
+        if job.lines:
+            lines: list[Pair] = []
+            translate_lines(job.file, job.out, self.marking, self.load, done, lines.extend, self.settings)
+            self.seen(str(job.file), lines)
+            return f"{job.file}: {len(lines)} lines translated"
+        from docflat.files import translate_file
+
+        report = translate_file(
+            job.file,
+            job.out,
+            self._format(job.file),
+            self.load(),
+            self.arguments.source_language,
+            done,
+            **self.settings,
+        )
+        self.seen(str(job.file), report.rows)
+        return str(report)
+
+    def _format(self, file: Path) -> Any:
+        from docflat.formats import find_format
+
+        is_json = FORMATS[file.suffix.lower()].startswith("json:")
+        return find_format(file, **({"keys": self.arguments.keys} if is_json and self.arguments.keys else {}))

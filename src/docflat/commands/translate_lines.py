@@ -1,0 +1,158 @@
+"""Documents of a sentence a line to their translations, line by line: a part of `docflat translate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from docflat.errors import InputError
+
+if TYPE_CHECKING:
+    from docflat.documents import Boundaries, Document
+    from docflat.translator import Translator
+
+
+Marking = tuple["Boundaries", Path | None, Path | None]  # boundaries, docids, starts
+Pair = tuple[str, str, bool]  # a sentence, its translation, and whether that can be compared with others
+
+
+def count_lines(file: Path | None, marking: Marking) -> int | None:
+    """How many sentences there are; None: nobody knows before they are read."""
+    from docflat.documents import read_source
+
+    if file is None or file.is_fifo() or file.is_char_device():  # those can be read only once
+        return None
+    # Finds what is wrong with the input before anything is loaded or written, and gives the bar its end.
+    return sum(len(document.source) for document in read_source(file, *marking))
+
+
+def translate_lines(
+    file: Path | None,
+    out: Path | None,
+    marking: Marking,
+    load: Callable[[], Translator],
+    done: Callable[[int], None],
+    seen: Callable[[list[Pair]], object],
+    settings: dict[str, Any],
+) -> None:
+    """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document."""
+    from docflat.documents import read_source
+
+    with _open_output(out) as write, _open_input(file) as stream:
+        tape = _Tape(stream, file)
+        waiting: deque[Document] = deque()
+
+        def sentences() -> Iterator[list[str]]:
+            for document in read_source(cast("BinaryIO", tape), *marking):
+                waiting.append(document)
+                yield document.source
+
+        translations = load().translate_documents(
+            sentences(),
+            # Who types at a terminal need not wait for more than the end of a document.
+            chunk=1 if file is None and sys.stdin.isatty() else 2000,
+            done=done,
+            **settings,
+        )
+        for translation in translations:
+            document = waiting.popleft()
+            for line in tape.replace(document, translation):
+                write(line)
+            seen([(source, target, True) for source, target in zip(document.source, translation, strict=True)])
+        for line in tape.rest():
+            write(line)
+
+
+class _Tape:
+    """The lines of the input, kept until translations replace them; what marks documents stays."""
+
+    def __init__(self, stream: BinaryIO, file: Path | None) -> None:
+        from docflat.documents import kind_of
+
+        self.name = str(file or "<stdin>")  # read_source tells the format by it
+        self.json = kind_of(Path(self.name)) == ".jsonl"
+        self.stream = stream
+        self.lines: deque[bytes] = deque()
+        self.taken = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for raw in self.stream:
+            self.lines.append(raw)
+            yield raw
+
+    def replace(self, document: Document, translation: list[str]) -> Iterator[str]:
+        """The output lines up to the end of a document: as many as the input has."""
+        lines = sum(sentence.count("\n") + 1 for sentence in translation)
+        if lines != len(document.source):  # not an assert statement: this holds under python -O too
+            raise AssertionError(f"{len(document.source)} sentences in, {lines} lines out")
+        while self.taken < document.line - 1:
+            yield self._take_mark()
+        if not self.json:
+            for sentence in translation:
+                self._take()
+                yield sentence
+            return
+        # A JSON line is a sentence or a whole document, and gets its target.
+        record = json.loads(self.lines[0].decode("utf-8-sig"))
+        whole = isinstance(record["source"], list)
+        for target in [translation] if whole else translation:
+            record = json.loads(self._take().decode("utf-8-sig"))
+            yield json.dumps({**record, "target": target}, ensure_ascii=False)
+
+    def rest(self) -> Iterator[str]:
+        """The marks after the last document."""
+        while self.lines:
+            yield self._take_mark()
+
+    def _take(self) -> bytes:
+        self.taken += 1
+        return self.lines.popleft()
+
+    def _take_mark(self) -> str:
+        mark = self._take().decode("utf-8-sig").split("\t")[0].strip()  # a TSV file may mark both columns
+        if mark not in ("", "<d>"):
+            raise AssertionError(f"line {self.taken} was not translated: {mark!r}")
+        return mark
+
+
+def _open_input(file: Path | None) -> AbstractContextManager[BinaryIO]:
+    from docflat.documents import OPENERS
+
+    if file is None:
+        return nullcontext(sys.stdin.buffer)
+    stream: AbstractContextManager[BinaryIO] = OPENERS.get(file.suffix.lower(), open)(file, "rb")
+    return stream
+
+
+@contextmanager
+def _open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
+    """A function that writes a line. A file appears when all of it is there."""
+    if path is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # as the input, whatever the locale
+        yield lambda line: print(line, flush=True)
+        return
+    # A device or a pipe must not be renamed over.
+    partial = path if path.exists() and not path.is_file() else path.with_name(path.name + ".partial")
+    try:
+        from docflat.documents import OPENERS
+
+        opener = OPENERS.get(path.suffix.lower(), open)
+        stream = opener(partial, "wt", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", path) from None
+    try:
+        with stream:
+            yield lambda line: stream.write(line + "\n")
+        if partial != path:
+            partial.replace(path)
+    except BaseException:
+        if partial != path:
+            partial.unlink(missing_ok=True)
+        raise
