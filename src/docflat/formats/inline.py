@@ -7,6 +7,7 @@ has needs no span, any other is one; what stands before the first word and after
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -116,11 +117,7 @@ class Chunk:
         text = "".join(self._parts)
         self._shares = [span.start / max(1, len(text)) for span in self._spans]
         spans = tuple(sorted((_trimmed(span, text) for span in self._spans), key=lambda span: (span.start, span.tag)))
-        letters = [*text]
-        for span in spans:
-            if span.opaque:
-                letters[span.start : span.end] = " " * (span.end - span.start)
-        self.segment = Segment(text, spans, "" if any(map(str.isalpha, letters)) else "no letters")
+        self.segment = Segment(text, spans, "" if _has_letters(items) else "no letters")
 
     def _add(self, items: Sequence[Item]) -> Look:
         """Add items; what most of their text looks like needs no span, and is given back."""
@@ -182,6 +179,15 @@ class Chunk:
         return _LayingBack(self.tags, segment, self._shares).items(self._base)
 
 
+def _has_letters(items: Iterable[Item]) -> bool:
+    """In what is to be translated."""
+    return any(
+        _has_letters(item.items) if isinstance(item, Wrap) else any(map(str.isalpha, item.text))
+        for item in items
+        if not isinstance(item, Raw)
+    )
+
+
 def _trimmed(span: Span, text: str) -> Span:
     """Without the blanks at its ends, which look alike everywhere."""
     start, end = span.start, span.end
@@ -216,11 +222,12 @@ class _LayingBack:
         self._next = 0
         self._items: list[Item | Piece] = []
         # A break brings the space that stood for it.
-        self._left_out: set[int] = set()
+        left_out: set[int] = set()
         for span in self._spans:
             if isinstance(tag := tags[span.tag], Raw) and tag.spaced:
                 near = [i for i in (span.start - 1, span.start) if i >= 0 and self._text[i : i + 1] == " "]
-                self._left_out |= set(near[:1])
+                left_out |= set(near[:1])
+        self._left_out = sorted(left_out)
 
     def items(self, base: Look) -> list[Item | Piece]:
         self._level(0, len(self._text), base, outermost=True)
@@ -283,6 +290,7 @@ class _LayingBack:
         self._say(at, end, look)
 
     def _say(self, start: int, end: int, look: Look) -> None:
-        text = "".join(self._text[i] for i in range(start, end) if i not in self._left_out)
+        out = self._left_out[bisect_left(self._left_out, start) : bisect_left(self._left_out, end)]
+        text = "".join(self._text[a:b] for a, b in zip([start, *(i + 1 for i in out)], [*out, end], strict=True))
         if text:
             self._items.append(Text(text, look))
