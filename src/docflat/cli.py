@@ -65,8 +65,8 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "translate",
-        "translate documents, line by line",
-        "docflat translate speech.en -o speech.de --model runs/first/model",
+        "translate files of many formats, or documents line by line",
+        "docflat translate report.docx notes/ --suffix de --model runs/first/model",
         translate,
     ),
     Verb(

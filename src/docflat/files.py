@@ -57,7 +57,7 @@ class FileReport:
         if self.unchanged:
             parts.append(f"{self.unchanged} of {self.sentences} sentences came back unchanged")
         if self.in_parts:
-            parts.append(f"{self.in_parts} sentences translated in parts, to keep placeholders or code")
+            parts.append(f"{self.in_parts} of {self.sentences} sentences in parts, to keep placeholders or code")
         return f"{self.file}: {'; '.join(parts)}"
 
 

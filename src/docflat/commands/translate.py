@@ -98,12 +98,15 @@ def run(arguments: Namespace) -> None:
             documents.append((name, pairs))
 
     jobs = plan_jobs(arguments)
+    error = None
     if len(jobs) == 1 and jobs[0].lines:
         _run_lines(jobs[0], arguments, load, seen, settings)
     else:
-        translate_files(jobs, arguments, load, seen, settings)
+        error = translate_files(jobs, arguments, load, seen, settings)
     if documents:
         _write_page(arguments.side_by_side, documents, load(), settings)
+    if error is not None:
+        raise error
 
 
 class _Loader:

@@ -93,8 +93,8 @@ def _check_outputs(jobs: Sequence[Job]) -> None:
 
 def translate_files(
     jobs: Sequence[Job], arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
-) -> None:
-    """Translate all that can be; what cannot is named, and makes an error in the end."""
+) -> InputError | None:
+    """Translate all that can be; what cannot is named. The error to end with, if there was any."""
     runner = _Runner(arguments, load, seen, settings)
     todo: list[Job] = []
     total = 0
@@ -109,10 +109,9 @@ def translate_files(
             report = runner.attempt(job, lambda job: runner.translate(job, advance))
             if report is not None:
                 print(f"{report} -> {job.out}", flush=True)
-    if runner.errors and len(jobs) == 1:
-        raise runner.errors[0]
-    if runner.errors:
-        raise InputError(f"{len(runner.errors)} of {len(jobs)} files were not translated")
+    if not runner.errors or runner.single:
+        return runner.errors[0] if runner.errors else None
+    return InputError(f"{len(runner.errors)} of {len(jobs)} files were not translated")
 
 
 class _Runner:
@@ -121,6 +120,7 @@ class _Runner:
     ) -> None:
         self.arguments, self.load, self.seen, self.settings = arguments, load, seen, settings
         self.marking = (arguments.boundaries, arguments.docids, arguments.starts)
+        self.single = len(arguments.files) == 1 and not arguments.files[0].is_dir()
         self.errors: list[InputError] = []
 
     def attempt(self, job: Job, do: Callable[[Job], Any]) -> Any:
@@ -129,7 +129,7 @@ class _Runner:
             return do(job)
         except InputError as error:
             self.errors.append(error)
-            if len(self.arguments.files) > 1 or Path(self.arguments.files[0]).is_dir():
+            if not self.single:
                 print(f"docflat: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
             return None
 
