@@ -1,33 +1,30 @@
-"""Documents: lists of sentences in order, read with their boundaries from text, TSV and JSON lines.
+"""Documents: lists of sentences in order, read with their boundaries from text, TSV, JSON lines and bitexts.
 
 Everything is read as a stream: at most one document and one line of each file are in memory.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
-import lzma
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar, get_args
 
 from docflat.errors import InputError
+from docflat.streams import OPENERS as OPENERS
+from docflat.streams import chunks_of, lines_of
 
 Boundaries = Literal["auto", "empty-lines", "d-lines", "docids", "starts", "none"]
 Row = tuple[str, str | None, str]  # source, target, docid
 Record = tuple[bool, list[str], list[str] | None, str]  # whether a whole document, source, target, docid
 
 DOCUMENT_LINE = "<d>"
-OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
-_BOM = "\ufeff"
+KINDS = {".tsv": ".tsv", ".jsonl": ".jsonl", ".tmx": ".tmx", ".po": ".po", ".xliff": ".xliff", ".xlf": ".xliff"}
+BITEXTS = (".tmx", ".po", ".xliff")  # read by bitexts.py
 _UNWRITABLE = re.compile("[\n\ud800-\udfff]")
 
 A = TypeVar("A")
@@ -53,6 +50,7 @@ class Pair:
     boundaries: Boundaries = "auto"  # "docids" or "starts" follows from one of the two files below
     docids: Path | None = None
     starts: Path | None = None
+    languages: tuple[str, str] | None = None  # which two of a bitext; None: as it says itself
 
     def __post_init__(self) -> None:
         kind = kind_of(self.source)
@@ -65,13 +63,14 @@ class Pair:
             "need a file of start lines": mode == "starts" and not self.starts,
             "need a file of docids": mode == "docids" and not self.docids and not kind,
             "do not go with JSON lines": mode in ("empty-lines", "d-lines") and kind == ".jsonl",
+            f"do not go with a {kind} file": mode not in ("auto", "none") and kind in BITEXTS,
         }
         for problem, found in problems.items():
             if found:
                 raise InputError(f"boundaries {self.boundaries!r} {problem}", self.source)
         if self.target and (kind or kind_of(self.target)):
             both = self.source if kind else self.target
-            raise InputError("a TSV or JSONL file holds both sides: it cannot be one side of two files", both)
+            raise InputError(f"a {kind_of(both)} file holds both sides: it cannot be one side of two files", both)
         object.__setattr__(self, "boundaries", mode)
 
 
@@ -97,7 +96,17 @@ def read_source(
 
 def _read(pair: Pair, file: Path | BinaryIO, with_target: bool) -> Iterator[Document]:
     document = None
-    for document in _documents(pair, _lines(file, pair.source), with_target):
+    kind = kind_of(pair.source)
+    if kind in BITEXTS:
+        from docflat.bitexts import read_bitext
+
+        chunks = chunks_of(file, pair.source)
+        documents = read_bitext(kind, chunks, pair.source, pair.languages, undivided=pair.boundaries == "none")
+        if not with_target:
+            documents = (replace(each, target=None) for each in documents)
+    else:
+        documents = _documents(pair, lines_of(file, pair.source), with_target)
+    for document in documents:
         yield document
     if document is None:
         raise InputError("no sentences in this file", pair.source)
@@ -127,7 +136,7 @@ def _documents(pair: Pair, lines: Iterator[str], with_target: bool) -> Iterator[
         if pair.target is None:
             rows = ((s, None, "") for s in lines)
         else:
-            targets = _lines(pair.target, pair.target)
+            targets = lines_of(pair.target, pair.target)
             sides = _aligned(lines, targets, ("source", pair.source), ("target", pair.target))
             rows = ((s, t, "") for s, t in sides)
         row, rows = _peek(rows)
@@ -186,7 +195,7 @@ def _with_docids(rows: Iterator[Row], pair: Pair) -> Iterator[Row]:
     """Docids from the docids file if there is one, else those of the rows; none may be empty."""
     file = pair.docids or pair.source
     if pair.docids:
-        docids = _lines(pair.docids, pair.docids)
+        docids = lines_of(pair.docids, pair.docids)
         labelled = _aligned(rows, docids, ("source", pair.source), ("docids", pair.docids))
         rows = ((s, t, docid) for (s, t, _), docid in labelled)
     for number, row in enumerate(rows, 1):
@@ -213,7 +222,7 @@ def _with_starts(rows: Iterator[Row], file: Path, source: Path) -> Iterator[Row]
 def _start_lines(file: Path) -> Iterator[tuple[int, int]]:
     """(start line, the line of `file` that says so); at least one."""
     last = 0
-    for number, text in enumerate(_lines(file, file), 1):
+    for number, text in enumerate(lines_of(file, file), 1):
         # Not int() alone, which takes 1_000 and +1 too.
         if not re.fullmatch(r"\s*[0-9]{1,18}\s*", text):
             raise InputError(f"{text[:40]!r} is not a line number", file, number)
@@ -300,7 +309,7 @@ def json_object(line: str, file: Path, number: int) -> dict[str, Any]:
 
 def read_lines(file: Path) -> Iterator[str]:
     """The lines of a file, compressed or not, without their ends; an error names the line."""
-    return _lines(file, file)
+    return lines_of(file, file)
 
 
 def _is_blank(text: str) -> bool:
@@ -330,39 +339,6 @@ def _aligned(
 
 
 def kind_of(file: Path) -> str:
-    """.tsv, .jsonl, or nothing for text."""
+    """.tsv, .jsonl, .tmx, .po, .xliff, or nothing for text."""
     name = Path(file.stem) if file.suffix.lower() in OPENERS else file
-    suffix = name.suffix.lower()
-    return suffix if suffix in (".tsv", ".jsonl") else ""
-
-
-def _open(file: Path | BinaryIO) -> Any:
-    if not isinstance(file, Path):
-        return nullcontext(file)  # not ours to close
-    return OPENERS.get(file.suffix.lower(), open)(file, "rb")
-
-
-def _lines(file: Path | BinaryIO, name: Path) -> Iterator[str]:
-    """Lines without their ends. Only \\n and \\r\\n end a line: str.splitlines knows ten more."""
-    number = 0
-    try:
-        with _open(file) as stream:
-            for raw in stream:
-                number += 1
-                text = raw.decode()
-                if number == 1 and text.startswith(_BOM):
-                    text = text[1:]
-                    if not text:
-                        return
-                if text.endswith("\r\n"):
-                    text = text[:-2]
-                elif text.endswith("\n"):
-                    text = text[:-1]
-                yield text
-    except UnicodeDecodeError as error:
-        place = f"byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
-        raise InputError(f"not UTF-8: {place}: {error.reason}", name, number) from error
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        if not isinstance(error, OSError) or error.errno is None:  # gzip and bz2 raise OSErrors for bad data
-            raise InputError(f"truncated or corrupt: {error}", name, number + 1) from error
-        raise InputError(f"cannot be read: {error.strerror}", name) from error
+    return KINDS.get(name.suffix.lower(), "")

@@ -267,7 +267,8 @@ def _check_files(pair: Pair) -> None:
 def _describe(pair: Pair) -> dict[str, Any]:
     """What corpus.json says of the input: nothing that tells where it lay."""
     files = {what: {"name": file.name, "bytes": file.stat().st_size} for what, file in _files(pair).items()}
-    return {**files, "boundaries": pair.boundaries}
+    languages = {} if pair.languages is None else {"languages": pair.languages}
+    return {**files, "boundaries": pair.boundaries, **languages}
 
 
 def _check_replaceable(out: Path) -> None:

@@ -66,11 +66,14 @@ def run(arguments: Namespace) -> None:
 def add_pairs(parser: ArgumentParser) -> None:
     """Options that name the files of aligned documents."""
     parser.add_argument(
-        "--source", **_FILES | {"required": True}, help="source sides, or TSV or JSONL files of both sides"
+        "--source", **_FILES | {"required": True}, help="source sides, or TSV, JSONL, TMX, PO or XLIFF files of both"
     )
     parser.add_argument("--target", **_FILES, help="target sides, in the order of the sources")
     parser.add_argument("--docids", **_FILES, help="a docid for each line, in the order of the sources")
     parser.add_argument("--starts", **_FILES, help="the lines where documents start, in the order of the sources")
+    parser.add_argument(
+        "--languages", nargs=2, metavar=("SRC", "TGT"), help="which languages of TMX, PO and XLIFF files: en de"
+    )
 
 
 def pairs(arguments: Namespace, prefix: str = "") -> list[Pair]:
@@ -86,7 +89,8 @@ def pairs(arguments: Namespace, prefix: str = "") -> list[Pair]:
             options = f"--{prefix}{what} and --{prefix}source".replace("_", "-")
             raise InputError(f"{options} must name as many files: {len(files)} and {len(sources)} are given")
         others.append(files or [None] * len(sources))
+    languages = tuple(arguments.languages) if arguments.languages else None
     return [
-        Pair(source, target, arguments.boundaries, docids, starts)
+        Pair(source, target, arguments.boundaries, docids, starts, languages)
         for source, target, docids, starts in zip(sources, *others, strict=True)
     ]

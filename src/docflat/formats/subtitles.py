@@ -131,20 +131,24 @@ class Subtitles:
         if group:
             yield self._turn(number, group, apart)
 
-    def _turn(self, cue: int, lines: Sequence[str], apart: bool) -> Turn:
-        tokens: list[Token] = []
+    def _tokens(self, lines: Sequence[str]) -> Iterator[Token]:
+        """The lines of a turn; where one ends is a point."""
         last = ""
-        for line in map(str.strip, lines):
+        for number, line in enumerate(map(str.strip, lines)):
             plain = self.markup.code.sub("", line)
-            if tokens:
-                tokens += [Token(_joint(last, plain), "text"), Token("\n", "point")]
+            if number:
+                yield Token(_joint(last, plain), "text")
+                yield Token("\n", "point")
             last = plain
             place = 0
             for match in self.markup.code.finditer(line):
-                tokens += [Token(self.markup.read(line[place : match.start()]), "text"), self.markup.token(match[0])]
+                yield Token(self.markup.read(line[place : match.start()]), "text")
+                yield self.markup.token(match[0])
                 place = match.end()
-            tokens.append(Token(self.markup.read(line[place:]), "text"))
-        text, spans = read_tokens(tokens)
+            yield Token(self.markup.read(line[place:]), "text")
+
+    def _turn(self, cue: int, lines: Sequence[str], apart: bool) -> Turn:
+        text, spans = read_tokens(self._tokens(lines))
         starts = [span.start for span in spans if span.tag.opening == "\n"]
         spans = [span for span in spans if span.tag.opening != "\n"]
         width = max(b - a for a, b in pairwise([0, *starts, len(text)]))
@@ -154,7 +158,7 @@ class Subtitles:
         after = "".join(span.tag.opening for span in spans if first < span.start == span.end >= last)
         spans = [span for span in spans if span.start < span.end or first < span.start < last]
         dash = _DASH.match(text, first)
-        if dash and not any(span.start <= first < span.end for span in spans):
+        if dash and not any(span.start < dash.end() for span in spans):
             before, first = before + dash[0], dash.end()
         text = text[first:last]
         kept = tuple(

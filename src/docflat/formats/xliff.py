@@ -17,8 +17,7 @@ from docflat.formats.places import Element, Xml, write_text, write_value
 from docflat.formats.po import Redo
 from docflat.formats.segments import Segment
 
-_NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "x" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
-_XML = {"http://www.w3.org/XML/1998/namespace": "xml"}
+NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "x" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
 _PAIRS = {"g", "mrk", "pc"}
 _OPENING = {"bx", "bpt", "sc", "sm"}
 _CLOSING = {"ex", "ept", "ec", "em"}
@@ -44,7 +43,7 @@ class Xliff:
 class Place(NamedTuple):
     """Where a source is, and where its target is or goes."""
 
-    language: Element  # the element that names the target language
+    file: Element  # a document in the file that is read
     holder: Element  # trans-unit; in XLIFF 2, segment
     source: Element
     pieces: list[Element]  # each one segment: the source, or the parts into which it was divided
@@ -64,7 +63,7 @@ class Translations:
 
     def __init__(self, data: bytes, file: str, redo: Redo = "untranslated", target_language: str = "") -> None:
         self.data, self.redo, self.target_language = data, redo, target_language
-        self.xml = Xml(data, file, {**_NAMESPACES, **_XML})
+        self.xml = Xml(data, file, NAMESPACES)
         self.is_new = is_version_2(self.xml.root, file)
         self.segments: list[Segment] = []
         self.units: list[_Unit] = []
@@ -130,7 +129,7 @@ class Translations:
         content.append(self.xml.data[at : source.inner_end])
         name = self.xml.name(source).replace(b"seg-", b"").replace(b"source", b"target")
         tag = b"<" + name + b">" if target is None else _opened(self.xml.data[target.start : target.inner])
-        edits = self._language(place.language)
+        edits = self._language(self.xml.root if self.is_new else place.file)
         if self.is_new:
             holder = place.holder
             edits[holder.start, holder.inner] = _set(self._tag(holder), b"state", "translated")
@@ -171,20 +170,19 @@ def find_places(xml: Xml, file: str) -> Iterator[Place]:
     is_new = is_version_2(xml.root, file)
     left = [(xml.root, xml.root, True)]
     while left:
-        element, language, is_open = left.pop()
+        element, part, is_open = left.pop()
         name = local(element)
         is_open = {"yes": True, "no": False}.get(element.attributes.get("translate", ""), is_open)
-        if name == "file" and not is_new:
-            language = element
+        part = element if name == "file" else part
         if name in ("trans-unit", "unit"):
             kept = "" if is_open else 'translate="no"'
             for holder in [each for each in element if local(each) == "segment"] if is_new else [element]:
-                yield _place(xml, file, language, holder, kept)
+                yield _place(xml, file, part, holder, kept)
         elif name in ("xliff", "file", "body", "group"):
-            left += [(child, language, is_open) for child in reversed(list(element))]
+            left += [(child, part, is_open) for child in reversed(list(element))]
 
 
-def _place(xml: Xml, file: str, language: Element, holder: Element, kept: str) -> Place:
+def _place(xml: Xml, file: str, part: Element, holder: Element, kept: str) -> Place:
     children = {local(child): child for child in reversed(list(holder))}
     source = children.get("source")
     if source is None:
@@ -197,7 +195,7 @@ def _place(xml: Xml, file: str, language: Element, holder: Element, kept: str) -
         if is_part and (not pieces or each.start >= pieces[-1].end):  # not one in another
             pieces.append(each)
     content = divided if divided is not None and pieces else source
-    return Place(language, holder, content, pieces or [source], children.get("target"), divided or source, kept)
+    return Place(part, holder, content, pieces or [source], children.get("target"), divided or source, kept)
 
 
 def state_of(place: Place) -> str:

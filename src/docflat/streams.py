@@ -1,0 +1,63 @@
+"""Files as streams of lines or of bytes, compressed or not; what is wrong with them is said of their line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from docflat.errors import InputError
+
+OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+_BOM = "\ufeff"
+_CHUNK = 1 << 16  # bytes
+
+
+def _open(file: Path | BinaryIO) -> Any:
+    if not isinstance(file, Path):
+        return nullcontext(file)  # not ours to close
+    return OPENERS.get(file.suffix.lower(), open)(file, "rb")
+
+
+def lines_of(file: Path | BinaryIO, name: Path) -> Iterator[str]:
+    """Lines without their ends. Only \\n and \\r\\n end a line: str.splitlines knows ten more."""
+    number = 0
+    try:
+        with _reading(name, lambda: number + 1), _open(file) as stream:
+            for raw in stream:
+                number += 1
+                text = raw.decode()
+                if number == 1 and text.startswith(_BOM):
+                    text = text[1:]
+                    if not text:
+                        return
+                if text.endswith("\r\n"):
+                    text = text[:-2]
+                elif text.endswith("\n"):
+                    text = text[:-1]
+                yield text
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
+        raise InputError(f"not UTF-8: {place}: {error.reason}", name, number) from error
+
+
+def chunks_of(file: Path | BinaryIO, name: Path) -> Iterator[bytes]:
+    with _reading(name, lambda: None), _open(file) as stream:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+@contextmanager
+def _reading(name: Path, line: Callable[[], int | None]) -> Iterator[None]:
+    """What goes wrong with a file, said of its name and the line."""
+    try:
+        yield
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        if not isinstance(error, OSError) or error.errno is None:  # gzip and bz2 raise OSErrors for bad data
+            raise InputError(f"truncated or corrupt: {error}", name, line()) from error
+        raise InputError(f"cannot be read: {error.strerror}", name) from error
