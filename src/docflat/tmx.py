@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
@@ -35,6 +36,7 @@ def clean(text: str) -> str:
     return _BLANKS.sub(" ", text).strip(" ")
 
 
+@lru_cache(1000)
 def matches(wanted: str, found: str) -> bool:
     """en is en-GB too; en-GB is not en-US."""
     wanted, found = (each.lower().replace("_", "-") for each in (wanted, found))
@@ -72,6 +74,7 @@ class _Reader:
         self.text: list[str] | None = None  # of a segment or a prop that names a document
         self.length = 0
         self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True  # fewer calls
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._add
