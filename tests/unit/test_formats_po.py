@@ -160,6 +160,26 @@ def test_a_translation_that_is_its_source_is_written() -> None:
     assert parsed.render(parsed.segments) == b'msgid "OK"\nmsgstr ""\n'
 
 
+@pytest.mark.parametrize(
+    ("flag", "target", "written", "fuzzy"),
+    [
+        ("c-format", "%d%% von %s", "%2$d%% von %1$s", False),
+        ("c-format", "%s hat %d%%", "%s hat %d%%", False),
+        ("c-format", "%s hat", "%s hat", True),
+        ("python-format", "%d%% von %s", "%d%% von %s", True),
+        ("no-c-format", "%d%% von %s", "%d%% von %s", False),
+    ],
+)
+def test_arguments_keep_their_order(tmp_path: Path, flag: str, target: str, written: str, fuzzy: bool) -> None:
+    parsed = Po().read(f'{HEADER}\n#, {flag}\nmsgid "%s has %d%%"\nmsgstr ""\n'.encode(), "a.po")
+    data = parsed.render([Segment(target)])
+    (entry,) = polib.pofile(data.decode())
+    assert (entry.msgstr, entry.fuzzy) == (written, fuzzy)
+    if shutil.which("msgfmt"):
+        (tmp_path / "a.po").write_bytes(data)
+        subprocess.run(["msgfmt", "--check-format", "-o", tmp_path / "a.mo", tmp_path / "a.po"], check=True)
+
+
 def test_tags_follow_their_words() -> None:
     message = read_message("Click <b>here</b><br/> or copy <file> to ``x.rst`` at {name}.", ["python-brace-format"])
     (own,) = message.segments

@@ -54,8 +54,7 @@ class Message:
 def read_message(text: str, flags: Collection[str] = ()) -> Message:
     if len(text) > _LONGEST:
         return Message((Segment(text, (), f"longer than {_LONGEST} characters"),), (text,), ("", ""))
-    formats = [_FORMATS.get(flag, _PERCENT) for flag in flags if re.fullmatch(r"(?!no-|possible-).*-format", flag)]
-    pattern = re.compile("|".join([*formats, _LITERAL]))
+    pattern = re.compile("|".join([*_formats(flags), _LITERAL]))
     raws, between, glue = [], [], ""
     for part, is_text in _paragraphs(text):
         if is_text:
@@ -73,6 +72,37 @@ def write_message(message: Message, segments: Sequence[Segment]) -> str:
     for glue, raw, own, new in zip(message.between, message.raws, message.segments, segments, strict=False):
         parts += [glue, raw if new is own else _write_part(own, new)]
     return "".join([*parts, message.between[-1]])
+
+
+def keep_arguments(source: str, text: str, flags: Collection[str]) -> tuple[str, bool]:
+    """A translation that takes its arguments in the order of its source, and whether it does.
+
+    "%s has %d" and "%d in %s" would read each other's: C can number them, "%2$d in %1$s".
+    """
+    if _PERCENT not in _formats(flags):
+        return text, True
+    own, new = ([match[0] for match in _arguments(each)] for each in (source, text))
+    if own == new:
+        return text, True
+    if "c-format" not in flags or sorted(own) != sorted(new) or any("*" in each for each in own):
+        return text, False
+    numbers: dict[str, list[int]] = {}
+    for number, each in enumerate(own, 1):
+        numbers.setdefault(each, []).append(number)
+    parts, place = [], 0
+    for match in _arguments(text):
+        parts += [text[place : match.start()], f"%{numbers[match[0]].pop(0)}${match[0][1:]}"]
+        place = match.end()
+    return "".join([*parts, text[place:]]), True
+
+
+def _arguments(text: str) -> list[re.Match[str]]:
+    """The placeholders that take the next argument, whatever it is."""
+    return [match for match in re.finditer(_PERCENT, text) if not re.match(r"%(?:\(|\d+\$|%|m)", match[0])]
+
+
+def _formats(flags: Collection[str]) -> list[str]:
+    return [_FORMATS.get(flag, _PERCENT) for flag in flags if re.fullmatch(r"(?!no-|possible-).*-format", flag)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:

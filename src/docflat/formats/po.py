@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Literal
 
 from docflat.errors import InputError
-from docflat.formats.messages import Message, read_message, write_message
+from docflat.formats.messages import Message, keep_arguments, read_message, write_message
 from docflat.formats.po_entries import MOST_ENTRIES, WIDTH, Entry, decode_po, read_entries, write_string
 from docflat.formats.segments import Segment
 
@@ -112,7 +112,12 @@ class Catalogue:
 
     def _edit(self, unit: _Unit, segments: Sequence[Sequence[Segment]]) -> list[tuple[int, int, str]]:
         entry = unit.entry
-        new = [write_message(message, own) for message, own in zip(unit.messages, segments, strict=True)]
+        sources = [entry.source] if entry.plural is None else [entry.source, entry.plural]
+        new, is_safe = [], True
+        for source, message, own in zip(sources, unit.messages, segments, strict=True):
+            text, in_order = keep_arguments(source, write_message(message, own), entry.flags)
+            new.append(text)
+            is_safe = is_safe and in_order
         old = {key: text for key, text in entry.texts.items() if key.startswith("msgstr")}
         values = dict(zip(old, new, strict=False))
         if entry.plural is not None:
@@ -124,8 +129,9 @@ class Catalogue:
         wrap = max(text.widest for text in entry.texts.values()) <= WIDTH
         lines = [write_string(key, value, self.newline, wrap) for key, value in values.items()]
         start, end = min(text.start for text in old.values()), max(text.end for text in old.values())
-        # Forms for few and for many were made from the same words: somebody must look at them.
-        return [(start, end, self.newline.join(lines)), *self._edit_flags(entry, fuzzy=len(values) > 2)]
+        # Somebody must look at forms for few and for many that were made from the same words.
+        fuzzy = len(values) > 2 or not is_safe
+        return [(start, end, self.newline.join(lines)), *self._edit_flags(entry, fuzzy)]
 
     def _edit_flags(self, entry: Entry, fuzzy: bool) -> list[tuple[int, int, str]]:
         flags = [flag for flag in entry.flags if flag != "fuzzy"]
