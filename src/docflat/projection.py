@@ -207,4 +207,6 @@ class _Image:
         # Where the fewest links cross: what was before it stays before it.
         crossed = [sum((s in before) != (t < cut) for s, t in piece.links) for cut in range(len(target) + 1)]
         cut = crossed.index(min(crossed))
+        if cut and not self.source[place - 1].isspace():  # a note stays at its word
+            return target[cut - 1][1]
         return target[cut][0] if cut < len(target) else len(piece.text)

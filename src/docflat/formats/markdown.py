@@ -126,9 +126,8 @@ class ParsedMarkdown:
     def _written(self, block: _Block, text: str) -> str:
         if block.kind in ("td", "th"):
             return text.replace("|", "\\|").replace("\n", " ")
-        if block.kind != "p":
-            return text.replace("\n", self.ending + block.prefix)
-        return escape_start(text).replace("\n", self.ending + block.prefix)
+        text = escape_start(text) if block.kind == "p" else text
+        return re.sub(r"\n ?", lambda _: self.ending + block.prefix, text)
 
 
 class Markdown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docflat.formats.segments import Segment, Span
 
@@ -57,8 +57,18 @@ class SpanBuilder:
         self.path: list[int] = []  # spans that are open, by their place in the list
 
     def add(self, text: str) -> None:
+        if self._after_point() and self.parts and self.parts[-1][-1:].isspace():
+            # Of the blanks around a point, a translation keeps those before it; the others are its own.
+            own, last = text[: len(text) - len(text.lstrip())], self.spans[-1]
+            self.spans[-1] = replace(last, tag=Tag((*last.tag.before, own), last.tag.after))
+            text = text[len(own) :]
         self.parts.append(text)
         self.length += len(text)
+
+    def _after_point(self) -> bool:
+        if not self.spans or len(self.spans) - 1 in self.path:
+            return False
+        return self.spans[-1].start == self.spans[-1].end == self.length
 
     def point(self, markup: Template) -> None:
         self.spans.append(Span(self.length, self.length, Tag(markup)))
