@@ -134,9 +134,11 @@ class _Runs:
         visible = element.tag in ("w:sdt", "mc:AlternateContent") or not element.tag.startswith("w:")
         return (Raw((whole,), "object" if visible else "mark"),)
 
-    def _wrap(self, element: Element, content: Element, items: list[Item]) -> Wrap:
+    def _wrap(self, element: Element, content: Element, items: list[Item]) -> Item:
         properties = next((child for child in content if child.tag.endswith("Pr")), None)
         inner = properties.end if properties else content.inner
+        if self._xml.declares(element.start, inner):  # nothing inside can be moved out of it
+            return Raw((Piece(None, element.start, element.end),), "object", items_text(items))
         opening, closing = Piece(None, element.start, inner), Piece(None, content.inner_end, element.end)
         return Wrap((opening,), tuple(items), (closing,))
 

@@ -206,6 +206,9 @@ class _Inline:
         else:
             yield from items
 
-    def _wrap(self, element: Element, look: Look) -> Wrap:
+    def _wrap(self, element: Element, look: Look) -> Item:
+        items = tuple(self.items(element, look))
+        if self._xml.declares(element.start, element.inner):  # nothing inside can be moved out of it
+            return Raw((Piece(None, element.start, element.end),), "object", items_text(items))
         opening, closing = Piece(None, element.start, element.inner), Piece(None, element.inner_end, element.end)
-        return Wrap((opening,), tuple(self.items(element, look)), (closing,))
+        return Wrap((opening,), items, (closing,))

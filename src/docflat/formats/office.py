@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import re
+import struct
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
+from lzma import LZMAError
 from typing import Protocol
 
+from docflat.errors import InputError
 from docflat.formats.limits import read_zip
 from docflat.formats.places import Element, Xml, write_text, write_value
 from docflat.formats.segments import Segment
@@ -60,7 +63,11 @@ class Office:
 
     def __init__(self, data: bytes, file: str, prefixes: Mapping[str, str]) -> None:
         self._data, self._file, self._prefixes = data, file, prefixes
-        self.members = read_zip(data, file)
+        try:
+            self.members = read_zip(data, file)
+        except (IndexError, LZMAError, RuntimeError, struct.error) as error:
+            # What zipfile raises besides its own: a member without a name, a broken stream of LZMA.
+            raise InputError(f"is broken: {error}", file) from None
         self._parts: dict[str, Xml] = {}
         self._places: list[Place] = []
         self._held: dict[int, range] = {}  # which segments a place holds

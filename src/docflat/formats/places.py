@@ -16,6 +16,7 @@ _TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _NAME = re.compile(rb"[^\s/>]+")
 _ATTRIBUTE = re.compile(rb"""([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
 _ENCODING = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
+_DECLARATION = re.compile(rb"""\sxmlns(?::[^\s=]+)?\s*=\s*(?:"[^"]*"|'[^']*')""")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 # Those that office files may have, and the plainest others. UTF-16 is known by its byte order mark.
 _ENCODINGS = {"utf-8": "utf-8", "us-ascii": "ascii", "ascii": "ascii", "iso-8859-1": "iso-8859-1"}
@@ -86,6 +87,11 @@ class Xml:
             if found[1] == name:
                 return found.start(2) + 1, found.end(2) - 1
         return None
+
+    def declares(self, start: int, end: int) -> bool:
+        """Whether tags in these bytes declare a namespace that the root does not: what is inside may need them."""
+        root = self.data[self.root.start : self.root.inner]
+        return any(found not in root for found in _DECLARATION.findall(self.data, start, end))
 
     def change(self, start: int, end: int, data: bytes) -> None:
         """Put these bytes in that place. Inner places are changed before outer ones, earlier before later."""
