@@ -1,0 +1,209 @@
+"""`docflat translate` of files, with a stub or a tiny model in the place of a real one."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections.abc import Iterable, Iterator, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from docflat import Translator, cli
+from docflat.alignment import Weights
+from docflat.side_by_side import Row, ShownDocument, mark_changes, side_by_side
+
+Capture = pytest.CaptureFixture[str]
+MODEL = Path(__file__).parent.parent / "data" / "model-format-1"
+
+
+class Shouter:
+    """Shouts; without context it shouts "HE" where with it "SHE"."""
+
+    first_pass = None
+    loads: ClassVar[int] = 0
+
+    @classmethod
+    def load(cls, folder: Path, device: str, first_pass: Path | None) -> Shouter:
+        Shouter.loads += 1
+        return cls()
+
+    def translate_documents(
+        self, documents: Iterable[Sequence[str]], chunk: int = 2000, done: Any = lambda n: None, **settings: Any
+    ) -> Iterator[list[str]]:
+        it = "HE" if settings["mode"] == "sentence" else "SHE"
+        for document in documents:
+            done(len(document))
+            yield [re.sub(r"\bIT\b", it, sentence.upper()) for sentence in document]
+
+    def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
+        return [None] * len(pairs)
+
+
+@pytest.fixture(autouse=True)
+def stub(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("docflat.translator")
+    module.Translator = Shouter  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "docflat.translator", module)
+    Shouter.loads = 0
+
+
+def translate(*arguments: str | Path) -> int:
+    return cli.run(["translate", *map(str, arguments), "--model", "m"])
+
+
+def test_a_file_gets_a_translation_beside_it(tmp_path: Path, capsys: Capture):
+    file = tmp_path / "notes.md"
+    file.write_text("# A title\n\nSome *words*, {name}.\n\n```\ncode\n```\n")
+    assert translate(file, "--suffix", "de") == 0
+    assert (tmp_path / "notes.de.md").read_text() == "# A TITLE\n\nSOME *WORDS*, {name}.\n\n```\ncode\n```\n"
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out == (
+        f"{file}: 2 of 3 segments translated; 1 kept: code; 1 of 2 sentences in parts, to keep placeholders or code"
+        f" -> {tmp_path / 'notes.de.md'}\n"
+    )
+
+
+def test_what_is_done_is_skipped_unless_forced(tmp_path: Path, capsys: Capture):
+    file, out = tmp_path / "a.txt", tmp_path / "b.txt"
+    file.write_text("one")
+    out.write_text("before")
+    assert translate(file, "-o", out) == 0
+    assert capsys.readouterr().out == f"{file}: skipped, for {out} is there (--force translates it again)\n"
+    assert (out.read_text(), Shouter.loads) == ("before", 0)
+    assert translate(file, "-o", out, "--force") == 0
+    assert (out.read_text(), Shouter.loads) == ("ONE", 1)
+
+
+def test_folders_and_a_bad_file_among_good_ones(tmp_path: Path, capsys: Capture):
+    source, out = tmp_path / "in", tmp_path / "out"
+    (source / "deep").mkdir(parents=True)
+    (source / "a.txt").write_text("one")
+    (source / "deep" / "b.html").write_text("<p>two</p>")
+    (source / "c.json").write_text("{")
+    (source / "d.txt").write_text("123")
+    (source / "photo.jpg").write_text("no format")
+    (tmp_path / "lines.en").write_text("three\n\nfour\n")
+    assert translate(source, tmp_path / "lines.en", "-o", out) == 2
+    found = {str(file.relative_to(out)): file.read_text() for file in out.rglob("*") if file.is_file()}
+    assert found == {"a.txt": "ONE", "deep/b.html": "<p>TWO</p>", "lines.en": "THREE\n\nFOUR\n"}
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == [
+        f"docflat: error: {source / 'c.json'}:1: is not JSON: Expecting property name enclosed in double quotes",
+        f"docflat: error: {source / 'd.txt'}: nothing to translate: no letters (1)",
+        "docflat: error: 2 of 5 files were not translated",
+    ]
+    assert len(printed.out.splitlines()) == 3
+    assert Shouter.loads == 1
+
+
+def test_translations_beside_their_sources_are_not_translated_again(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("one")
+    for _ in range(2):
+        assert translate(tmp_path, "--suffix", "de", "--force") == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.de.txt", "a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.txt", "-", "-o", "x"], "stdin goes with no other file"),
+        (["a.txt", "b/a.txt", "-o", "b"], "b/a.txt: would be written for both a.txt and b/a.txt"),
+        (["a.txt", "b", "-o", "a.txt"], "a.txt: several files go into a folder, and this is none"),
+        (["a.txt", "-o", "a.txt", "--force"], "a.txt: would be overwritten by its translation"),
+        (["empty", "-o", "x"], "empty: no files to translate; formats are .txt, "),
+        (["none.docx"], "none.docx: cannot be read: No such file or directory"),
+        (["none.md"], "none.md: cannot be read: No such file or directory"),
+    ],
+)
+def test_wrong_files(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("one")
+    for folder in ("b", "empty"):
+        Path(folder).mkdir()
+    Path("b/a.txt").write_text("one")
+    assert translate(*arguments) == 2
+    assert capsys.readouterr().err.startswith(f"docflat: error: {message}")
+    assert Path("a.txt").read_text() == "one"
+
+
+def test_a_txt_file_is_prose_unless_it_is_said_to_be_lines(tmp_path: Path):
+    file, out = tmp_path / "a.txt", tmp_path / "out"
+    file.write_text("some words that were wrapped at this\nwidth. and more\n\n123\n")
+    assert translate(file, "-o", out, "--force") == 0
+    assert out.read_text() == "SOME WORDS THAT WERE WRAPPED AT THIS\nWIDTH. AND MORE\n\n123\n"
+    assert translate(file, "-o", out, "--lines") == 0
+    assert out.read_text() == "SOME WORDS THAT WERE WRAPPED AT THIS\nWIDTH. AND MORE\n\n123\n"
+    file.write_text("a\n")
+    assert translate(file, "-o", out, "--boundaries", "none") == 0
+
+
+def test_keys_of_json(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"title": "one", "id": "two"}\n')
+    assert translate(tmp_path / "a.jsonl", "--keys", "title,x") == 0
+    assert (tmp_path / "a.translated.jsonl").read_text() == '{"title": "ONE", "id": "two"}\n'
+
+
+def test_side_by_side_marks_what_context_changed(tmp_path: Path):
+    (tmp_path / "a.md").write_text("A <dog>. I saw it & left.\n")
+    (tmp_path / "b.en").write_text("it\n\nno\n")
+    page = tmp_path / "page.html"
+    assert translate(tmp_path / "a.md", tmp_path / "b.en", "--side-by-side", page) == 0
+    text = page.read_text()
+    assert text.count("<mark tabindex") == 2
+    assert '<mark tabindex="0" title="without context: HE">SHE</mark> &amp; LEFT.' in text
+    assert "In 2 of them context changed the translation" in text
+    # The same for a file of lines by itself.
+    assert translate(tmp_path / "b.en", "-o", tmp_path / "c", "--side-by-side", page) == 0
+    assert page.read_text().count("<mark tabindex") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "alone", "expected"),
+    [
+        ("a b c", "a b c", [("a b c", None)]),
+        ("a she c", "a he c", [("a ", None), ("she", "he"), (" c", None)]),
+        ("a b c", "a c", [("a ", None), ("b", ""), (" c", None)]),
+        ("a c", "a b c", [("a c", None)]),
+        ("x", None, [("x", None)]),
+        ("", "x", []),
+    ],
+)
+def test_changes(target: str, alone: str | None, expected: list[tuple[str, str | None]]):
+    assert list(mark_changes(target, alone)) == expected
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.links: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.links += [(name, value) for name, value in attrs if name in ("src", "href", "onclick")]
+
+
+def test_the_page_is_escaped_and_loads_nothing():
+    bad = "<script src='x'>alert(1)</script>\"'&"
+    tags = Tags()
+    tags.feed(side_by_side([ShownDocument(bad, [Row(bad, f"{bad} a", f"{bad} b")])]))
+    assert "script" not in tags.seen
+    assert not tags.links
+
+
+def test_a_real_model_translates_a_file(tmp_path: Path):
+    """Its words make no sense; markup, code and placeholders are all there."""
+    file, out = tmp_path / "a.html", tmp_path / "b.html"
+    file.write_text("<p>mozi <b>tuzes</b> suma. Call <code>x()</code> <i>now</i>, {name}.</p>\n<p>123</p>")
+    report = Translator.load(MODEL, device="cpu").translate_file(file, out, beam=1)
+    written = out.read_text()
+    for part in ("<b>", "</b>", "<code>x()</code>", "<i>", "</i>", "{name}", "</p>\n<p>123</p>"):
+        assert written.count(part) == 1
+    assert (report.segments, report.translated, report.sentences) == (2, 1, 2)
