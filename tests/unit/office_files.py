@@ -118,6 +118,7 @@ ODT_AUTOMATIC = "".join(
         ("T2", "text", "", 'fo:font-weight="bold" x:rsid="0002" fo:language="en"'),
         ("T3", "text", "", 'x:rsid="0003"'),
         ("T4", "text", "", 'text:display="none"'),
+        ("T5", "text", "", 'style:font-name="Liberation Mono1"'),
         ("P1", "paragraph", 'style:parent-style-name="Preformatted_20_Text"', 'x:rsid="0004"'),
     )
 )

@@ -273,6 +273,17 @@ def test_code_and_hidden_text_are_kept() -> None:
     assert shown(body(translate(data))) == "int main() {}for x in y:CALL os.fork TWICESHOWNhidden HEREall secret12.50"
 
 
+def test_fonts_of_typewriters_are_code_unless_all_is() -> None:
+    font = '<w:rFonts w:ascii="Courier New"/>'
+    block, inline = paragraph(run("x = y", font)), paragraph(run("Call "), run("it ", font), run("now"))
+    prose = paragraph(run("A long enough text in another font"))
+    read = Docx().read(word(block + inline + prose), "x.docx").segments
+    assert [one.kept for one in read] == ["code", "", ""]
+    assert [(span.start, span.end) for span in read[1].spans if span.opaque] == [(5, 7)]
+    assert shown(body(translate(word(block + inline + prose)))).startswith("x = yCALL it NOWA LONG")
+    assert texts(word(block + paragraph(run("All typed", font)))) == ["x = y", "All typed"]
+
+
 def test_charts() -> None:
     chart = (
         '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" '

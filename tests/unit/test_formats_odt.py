@@ -23,6 +23,12 @@ def test_spans_of_one_look_are_one() -> None:
     assert content(translate(data, "x.odt")) == f"<text:p>TYPED LATER: {span % ('T1', 'BOLD')} WORDS HERE.</text:p>"
 
 
+def test_fonts_of_typewriters_are_code() -> None:
+    data = odt('<text:p>Call <text:span text:style-name="T5">it</text:span> now</text:p>')
+    assert [(span.start, span.end) for span in read(data, "x.odt").segments[0].spans if span.opaque] == [(5, 7)]
+    assert content(translate(data, "x.odt")) == content(data).replace("Call", "CALL").replace("now", "NOW")
+
+
 def test_open_document_in_whole() -> None:
     load = pytest.importorskip("odf.opendocument").load
     extract = pytest.importorskip("odf.teletype").extractText

@@ -97,7 +97,7 @@ def harmless(data: bytes, name: str) -> None:
         message = str(error)
     else:
         message = name
-        parsed.render([Segment(one.text[::-1], one.spans[1:]) for one in parsed.segments])
+        read(parsed.render([Segment(one.text[::-1], one.spans[1:]) for one in parsed.segments]), name)
     assert message.startswith(name)
     assert "\n" not in message
 

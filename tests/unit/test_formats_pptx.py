@@ -25,6 +25,8 @@ def slides() -> bytes:
     link = frame.paragraphs[0].add_run()
     link.text = " and a link"
     link.hyperlink.address = "http://x.y"
+    code = slide.shapes.add_textbox(0, 0, 9, 9).text_frame.paragraphs[0].add_run()
+    code.text, code.font.name = "print(x)", "Consolas"
     table = slide.shapes.add_table(1, 2, 0, 0, 100, 100).table
     table.cell(0, 0).text, table.cell(0, 1).text = "Left\tcell", "42"
     group = slide.shapes.add_group_shape()
@@ -68,6 +70,7 @@ def test_slides(slides: bytes) -> None:
     last, slide = out.slides
     assert last.shapes[0].text_frame.text == "THE END"
     assert slide.shapes.title.text == "A TITLE\vIN TWO LINES"
+    assert slide.shapes[2].text_frame.text == "print(x)"
     runs = slide.shapes[1].text_frame.paragraphs[0].runs
     assert [(one.text, one.font.bold, one.hyperlink.address) for one in runs] == [
         ("SOME ", None, None),
@@ -75,9 +78,9 @@ def test_slides(slides: bytes) -> None:
         (" WORDS ", None, None),
         ("AND A LINK", None, "http://x.y"),
     ]
-    assert [cell.text for cell in slide.shapes[2].table.iter_cells()] == ["LEFT\tCELL", "42"]
-    assert slide.shapes[3].shapes[0].text_frame.text == "GROUPED"
-    plot = slide.shapes[4].chart.plots[0]
+    assert [cell.text for cell in slide.shapes[3].table.iter_cells()] == ["LEFT\tCELL", "42"]
+    assert slide.shapes[4].shapes[0].text_frame.text == "GROUPED"
+    plot = slide.shapes[5].chart.plots[0]
     assert (list(plot.categories), plot.series[0].name) == (["EAST", "WEST"], "SALES")
     assert slide.notes_slide.notes_text_frame.text == "SAY THIS"
     assert out.slide_layouts[6].shapes[-1].text_frame.text == "THE END"

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 
 from docflat.formats.fields import FieldMark, fold_fields, is_translated
 from docflat.formats.inline import Paragraph
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text, join_code
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text
 from docflat.formats.ooxml import Package, drawing_paragraph
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
-from docflat.formats.styles import Style, Styles
+from docflat.formats.styles import Style, Styles, is_typed
 
 _WRAPS = {"w:hyperlink", "w:ins", "w:moveTo", "w:customXml", "w:dir", "w:bdo"}
 _DELETED = {"w:del", "w:moveFrom"}
@@ -38,6 +38,7 @@ class Docx:
         package.add_title()
         for name in _parts(package):
             package.add_part(name, makers, lambda element: element.tag in _DELETED)
+        package.keep_code()
         return package
 
 
@@ -58,13 +59,19 @@ def _read_styles(package: Package) -> Styles:
                 if element.tag == "w:style":
                     hidden = _switch(element.find("w:rPr", "w:vanish"))
                     styles[element.attributes.get("w:styleId", "")] = Style(
-                        _value(element.find("w:name")), _value(element.find("w:basedOn")), hidden
+                        _value(element.find("w:name")), _value(element.find("w:basedOn")), hidden, _typed(element)
                     )
     return styles
 
 
 def _value(element: Element | None) -> str:
     return element.attributes.get("w:val", "") if element else ""
+
+
+def _typed(element: Element) -> bool | None:
+    """Whether a run or a style asks for a font of typewriters; None: nothing is said."""
+    fonts = element.find("w:rPr", "w:rFonts")
+    return is_typed(fonts.attributes.get("w:ascii", ""), fonts.attributes.get("w:hAnsi", "")) if fonts else None
 
 
 def _switch(element: Element | None) -> bool | None:
@@ -82,11 +89,10 @@ class _Paragraphs:
         properties = element.find("w:pPr")
         style = _value(element.find("w:pPr", "w:pStyle"))
         prefix = xml.name(element)[:-1]
-        reader = _Runs(xml, self._styles, self._styles.is_hidden(style))
-        items = reader.items(element)
+        items = _Runs(xml, self._styles, style, show=False).items(element)
         kept = "code" if self._styles.is_code(style) else ""
         if not any(map(has_text, items)):  # Hidden text is listed, though it is kept, unless there is other text.
-            revealed = _Runs(xml, self._styles, hidden=None).items(element)
+            revealed = _Runs(xml, self._styles, style, show=True).items(element)
             if any(map(has_text, revealed)):
                 items, kept = revealed, "hidden"
 
@@ -105,12 +111,13 @@ class _Paragraphs:
 class _Runs:
     """The runs of a paragraph and what stands between them."""
 
-    def __init__(self, xml: Xml, styles: Styles, hidden: bool | None) -> None:
+    def __init__(self, xml: Xml, styles: Styles, style: str, show: bool) -> None:
         self._xml, self._styles = xml, styles
-        self._hidden = hidden  # whether runs are that say nothing of it; None: hidden text is shown
+        self._style = style  # of the paragraph
+        self._show = show  # hidden text too
 
     def items(self, element: Element) -> list[Item]:
-        return join_code(fold_fields([item for child in element for item in self._between(child)]))
+        return fold_fields([item for child in element for item in self._between(child)])
 
     def _between(self, element: Element) -> Iterable[Item]:
         """What an element of the paragraph, or of a wrap, is."""
@@ -165,10 +172,12 @@ class _Runs:
         style = _value(run.find("w:rPr", "w:rStyle"))
         hidden = _switch(run.find("w:rPr", "w:vanish"))
         if hidden is None:
-            hidden = self._styles.is_hidden(style) or bool(self._hidden)
+            hidden = self._styles.is_hidden(style) or self._styles.is_hidden(self._style)
+        said = (_typed(run), self._styles.is_typed(style), self._styles.is_typed(self._style))
+        typed = next((one for one in said if one is not None), False)
         seen = [key for child in properties or () if (key := self._seen(child))]
-        look = Look(tuple(sorted(seen)), opening, b"</%b>" % self._xml.name(run))
-        return look, self._styles.is_code(style), hidden and self._hidden is not None
+        look = Look(tuple(sorted(seen)), opening, b"</%b>" % self._xml.name(run), typed=typed)
+        return look, self._styles.is_code(style), hidden and not self._show
 
     def _seen(self, element: Element) -> tuple[object, ...] | None:
         """What a reader sees of a property."""

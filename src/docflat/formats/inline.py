@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text, join_code, walk_text
 from docflat.formats.office import Place
 from docflat.formats.places import Xml
 from docflat.formats.segments import Segment, Span
@@ -28,7 +28,9 @@ class Paragraph:
     ) -> None:
         self.xml, self.start, self.end, self.write = xml, start, end, write
         self.copy_of: Place | None = None
-        self._layout = list(_lay_out(items, plain))
+        looks = {text.look.typed for text in walk_text(items) if text.text.strip()}
+        self.typed = looks == {True}
+        self._layout = list(_lay_out(join_code(items, typed=len(looks) > 1), plain))
         self._chunks = [part for part in self._layout if isinstance(part, Chunk)]
         self.segments = [replace(chunk.segment, kept=kept or chunk.segment.kept) for chunk in self._chunks]
 

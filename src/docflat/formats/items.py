@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 
@@ -15,6 +15,7 @@ class Look:
     opening: bytes
     closing: bytes
     link: bool = False
+    typed: bool = False  # in a font of typewriters, as code is
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,29 @@ def has_text(item: Item) -> bool:
     return isinstance(item, Wrap) and any(map(has_text, item.items))
 
 
-def join_code(items: Iterable[Item]) -> list[Item]:
-    """Runs of code that follow each other are one."""
+def walk_text(items: Iterable[Item]) -> Iterator[Text]:
+    """Text that may be translated."""
+    for item in items:
+        if isinstance(item, Text):
+            yield item
+        elif isinstance(item, Wrap):
+            yield from walk_text(item.items)
+
+
+def join_code(items: Iterable[Item], typed: bool) -> list[Item]:
+    """Runs of code that follow each other are one; if `typed`, text in a font of typewriters is code too."""
+    found: list[Item] = []
+    for item in items:
+        if isinstance(item, Wrap):
+            found.append(replace(item, items=tuple(join_code(item.items, typed))))
+        elif isinstance(item, Text) and typed and item.look.typed and (inside := item.text.strip()):
+            before, _, after = item.text.partition(inside)
+            code = Raw((Text(inside, item.look),), "code", inside)
+            found += [one for one in (Text(before, item.look), code, Text(after, item.look)) if one.text]
+        else:
+            found.append(item)
     joined: list[Item] = []
-    for code, group in groupby(items, lambda item: isinstance(item, Raw) and item.kind == "code"):
-        inside = list(group)
-        joined += [Raw(tuple(inside), "code", items_text(inside))] if code else inside
+    for alike, group in groupby(found, lambda item: isinstance(item, Raw) and item.kind == "code"):
+        runs = list(group)
+        joined += [Raw(tuple(runs), "code", items_text(runs))] if alike else runs
     return joined

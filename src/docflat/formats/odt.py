@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from docflat.errors import InputError
 from docflat.formats.inline import Paragraph
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text, join_code
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text
 from docflat.formats.office import Office, Place, plain_element
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
-from docflat.formats.styles import Style, Styles
+from docflat.formats.styles import Style, Styles, is_typed
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 PREFIXES = {
     **{f"{_OASIS}{name}:1.0": name for name in ("office", "text", "style", "manifest", "table")},
     f"{_OASIS}svg-compatible:1.0": "svg",
+    f"{_OASIS}xsl-fo-compatible:1.0": "fo",
     f"{_OASIS}drawing:1.0": "draw",
     "http://purl.org/dc/elements/1.1/": "dc",
 }
@@ -52,6 +54,7 @@ class Odt:
             if name in office.members:
                 xml = office.part(name)
                 office.add(_Finder(xml, _read_styles([*([named] if named else []), xml.root])).places)
+        office.keep_code()
         return office
 
 
@@ -87,15 +90,16 @@ def _read_style(element: Element, styles: Styles, automatic: bool) -> None:
     get = element.attributes.get
     family, name = get("style:family", ""), get("style:name", "")
     looks: list[object] = []
-    hidden = None
+    hidden = typed = None
     for properties in element:
         if properties.tag == "style:text-properties":
             hidden = {"none": True, "true": False}.get(properties.attributes.get("text:display", ""))
+            typed = is_typed(*(properties.attributes.get(name, "") for name in ("style:font-name", "fo:font-family")))
             looks += sorted(item for item in properties.attributes.items() if not _UNSEEN.search(item[0]))
     parent = get("style:parent-style-name", "")
     shown = get("style:display-name", name.replace("_20_", " "))
     look = (parent, *looks) if automatic and (parent or looks) else () if automatic else (name,)
-    styles[f"{family}:{name}"] = Style("" if automatic else shown, f"{family}:{parent}", hidden, look)
+    styles[f"{family}:{name}"] = Style("" if automatic else shown, f"{family}:{parent}", hidden, typed, look)
 
 
 class _Finder:
@@ -127,16 +131,17 @@ class _Finder:
             kept = "hidden"
         elif self._styles.is_code(style):
             kept = "code"
-        items = _Inline(self._xml, self._styles, show=bool(kept)).items(element)
+        plain = replace(_PLAIN, typed=bool(self._styles.is_typed(style)))
+        items = _Inline(self._xml, self._styles, show=bool(kept)).items(element, plain)
         if not kept and not any(map(has_text, items)):  # Hidden text is listed, unless there is other text.
-            revealed = _Inline(self._xml, self._styles, show=True).items(element)
+            revealed = _Inline(self._xml, self._styles, show=True).items(element, plain)
             if any(map(has_text, revealed)):
                 items, kept = revealed, "hidden"
 
         def write(look: Look, text: str) -> bytes:
             return look.opening + _write_blanks(text, b"<%bs/>" % prefix, b"<%btab/>" % prefix) + look.closing
 
-        return Paragraph(self._xml, element.inner, element.inner_end, items, _PLAIN, write, kept)
+        return Paragraph(self._xml, element.inner, element.inner_end, items, plain, write, kept)
 
 
 def _write_blanks(text: str, space: bytes, tab: bytes) -> bytes:
@@ -156,8 +161,8 @@ class _Inline:
         self._xml, self._styles, self._show = xml, styles, show
         self._after_blank = True  # where another one counts for nothing
 
-    def items(self, element: Element, look: Look = _PLAIN) -> list[Item]:
-        return join_code(item for child in element.children for item in self._one(child, look))
+    def items(self, element: Element, look: Look) -> list[Item]:
+        return [item for child in element.children for item in self._one(child, look)]
 
     def _one(self, child: Element | str, look: Look) -> Iterator[Item]:
         if isinstance(child, str):
@@ -198,7 +203,9 @@ class _Inline:
         inner = look  # of a style that only notes when a text was typed; of formatting that nobody would nest so
         if seen and len(look.opening) < _LONGEST_LOOK:
             opening, closing = self._xml.data[span.start : span.inner], b"</%b>" % self._xml.name(span)
-            inner = Look((look.key, seen), look.opening + opening, closing + look.closing)
+            typed = self._styles.is_typed(style)
+            typed = look.typed if typed is None else typed
+            inner = Look((look.key, seen), look.opening + opening, closing + look.closing, typed=typed)
         items = self.items(span, inner)
         if (hidden and not self._show) or code:
             text = "" if hidden else items_text(items)

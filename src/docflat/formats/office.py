@@ -7,6 +7,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from lzma import LZMAError
 from typing import Protocol
@@ -27,6 +28,7 @@ class Place(Protocol):
     end: int
     segments: list[Segment]
     copy_of: Place | None  # another that holds the same segments
+    typed: bool  # all of it is in a font of typewriters
 
     def render(self, segments: Sequence[Segment]) -> bytes: ...
 
@@ -38,6 +40,7 @@ class Plain:
         self.xml, self.start, self.end, self._write = xml, start, end, write
         self.segments = [Segment(text, kept=_why_kept(text))] if text.strip() else []
         self.copy_of: Place | None = None
+        self.typed = False
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         return self._write(segments[0].text)
@@ -90,6 +93,14 @@ class Office:
                 self._segments += place.segments
                 self._held[id(place)] = range(first, len(self._segments))
             self._places.append(place)
+
+    def keep_code(self) -> None:
+        """What is all in a font of typewriters is code, unless most of the file is."""
+        typed = {i for place in self._places if place.typed for i in self._held[id(place)]}
+        length = sum(len(self._segments[i].text) for i in typed)
+        if 2 * length < sum(len(segment.text) for segment in self._segments):
+            for i in typed:
+                self._segments[i] = replace(self._segments[i], kept=self._segments[i].kept or "code")
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         if len(segments) != len(self.segments):

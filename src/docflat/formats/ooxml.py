@@ -10,6 +10,7 @@ from docflat.formats.inline import Paragraph
 from docflat.formats.items import Item, Look, Piece, Raw, Text
 from docflat.formats.office import Office, Place, mark_copies, mark_repeats, plain_attribute, plain_element
 from docflat.formats.places import Element, Xml, write_text
+from docflat.formats.styles import is_typed
 
 _OLD, _STRICT = "http://schemas.openxmlformats.org/", "http://purl.oclc.org/ooxml/"
 _WORD_SHAPES = "http://schemas.microsoft.com/office/word/2010/wordprocessing"
@@ -171,7 +172,10 @@ def _run(xml: Xml, run: Element) -> list[Item]:
         _look_key(xml, properties) if properties else None,
         xml.data[run.start : properties.end if properties else run.inner],
         b"</%b>" % xml.name(run),
-        link=properties is not None and any(child.tag.startswith("a:hlink") for child in properties),
+        link=any(child.tag.startswith("a:hlink") for child in properties or ()),
+        typed=any(
+            child.tag == "a:latin" and is_typed(child.attributes.get("typeface", "")) for child in properties or ()
+        ),
     )
     text = run.find("a:t")
     items: list[Item] = []

@@ -25,6 +25,7 @@ class Pptx:
             _add_slide(package, slide)
         for name in _backgrounds(package, slides):
             package.add_part(name, _MAKERS, _is_placeholder)
+        package.keep_code()
         return package
 
 
