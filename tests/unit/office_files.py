@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 
 from docflat.formats import find_format
-from docflat.formats.segments import ParsedFile
+from docflat.formats.segments import ParsedFile, Segment
 
 OOXML = "http://schemas.openxmlformats.org/"
 RELATIONS = f"{OOXML}officeDocument/2006/relationships"
@@ -151,11 +152,14 @@ def read(data: bytes, name: str) -> ParsedFile:
     return find_format(name).read(data, name)
 
 
-def translate(data: bytes, name: str) -> bytes:
-    """In capitals."""
+def capitals(segment: Segment) -> Segment:
+    return replace(segment, text=segment.text.upper())
+
+
+def translate(data: bytes, name: str = "x.docx", change: Callable[[Segment], Segment] = capitals) -> bytes:
     parsed = read(data, name)
-    return parsed.render([replace(one, text=one.text.upper()) for one in parsed.segments])
+    return parsed.render([change(one) for one in parsed.segments])
 
 
-def texts(data: bytes, name: str) -> list[str]:
+def texts(data: bytes, name: str = "x.docx") -> list[str]:
     return [segment.text for segment in read(data, name).segments if not segment.kept]

@@ -6,7 +6,7 @@ import io
 import re
 
 import pytest
-from office_files import odt, read, translate, unpack
+from office_files import ODT, ODT_TYPE, odt, pack, read, texts, translate, unpack
 
 
 def content(data: bytes) -> str:
@@ -27,6 +27,24 @@ def test_fonts_of_typewriters_are_code() -> None:
     data = odt('<text:p>Call <text:span text:style-name="T5">it</text:span> now</text:p>')
     assert [(span.start, span.end) for span in read(data, "x.odt").segments[0].spans if span.opaque] == [(5, 7)]
     assert content(translate(data, "x.odt")) == content(data).replace("Call", "CALL").replace("now", "NOW")
+
+
+def test_title_comments_and_charts() -> None:
+    note = "<office:annotation><text:p>A comment</text:p></office:annotation>"
+    chart = '<manifest:file-entry manifest:full-path="Object 1/" manifest:media-type="%s.chart"/>'
+    parts: dict[str, str | bytes] = dict(
+        unpack(odt(f"<text:p>Some{note} text</text:p>", manifest=chart.replace("%s", ODT_TYPE.removesuffix(".text"))))
+    )
+    parts["meta.xml"] = '<m xmlns:d="http://purl.org/dc/elements/1.1/"><n><d:title>Title</d:title></n></m>'
+    inside = "<office:chart><text:p>A chart</text:p></office:chart>"
+    parts["Object 1/content.xml"] = (
+        f"<office:document-content {ODT}><office:body>{inside}</office:body></office:document-content>"
+    )
+    parts["Object 2/content.xml"] = "<!DOCTYPE math><math/>"  # a formula: not read
+    assert texts(pack(parts), "x.odt") == ["Title", "Some text", "A comment", "A chart"]
+    out = translate(pack(parts), "x.odt")
+    assert content(out) == f"<text:p>SOME{note.replace('A comment', 'A COMMENT')} TEXT</text:p>"
+    assert b"<text:p>A CHART</text:p>" in unpack(out)["Object 1/content.xml"]
 
 
 def test_open_document_in_whole() -> None:
