@@ -17,6 +17,7 @@ W = (
     f'xmlns:a="{OOXML}drawingml/2006/main" xmlns:wp="{OOXML}drawingml/2006/wordprocessingDrawing" '
     f'xmlns:pic="{OOXML}drawingml/2006/picture" xmlns:mc="{OOXML}markup-compatibility/2006" '
     'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
+    f'xmlns:m="{OOXML}officeDocument/2006/math" '
     'xmlns:v="urn:schemas-microsoft-com:vml"'
 )
 MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"

@@ -215,6 +215,15 @@ def test_objects_survive_whoever_loses_them() -> None:
         assert written.index(marks[0]) < written.index(marks[1])
 
 
+def test_formulas_are_words_that_stay() -> None:
+    formula = "<m:oMath><m:r><m:t>x+y</m:t></m:r></m:oMath>"
+    data = word(paragraph(run("where "), formula, run(" is co\u00adordi\u00adnated")))
+    (segment,) = Docx().read(data, "x.docx").segments
+    assert segment.text == "where x+y is coordinated"
+    assert [(span.start, span.end, span.opaque) for span in segment.spans] == [(6, 9, True)]
+    assert formula in body(translate(data))
+
+
 def test_code_and_hidden_text_are_kept() -> None:
     data = word(
         paragraph(run("int main() {}"), style="SourceCode")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from docflat.formats.fields import FieldMark, fold_fields, is_translated
 from docflat.formats.inline import Paragraph
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.ooxml import Package, drawing_paragraph
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
@@ -138,8 +138,9 @@ class _Runs:
         content = element.find("w:sdtContent") if element.tag == "w:sdt" else None
         if content:
             return (self._wrap(element, content, self.items(content)),)
-        visible = element.tag in ("w:sdt", "mc:AlternateContent") or not element.tag.startswith("w:")
-        return (Raw((whole,), "object" if visible else "mark"),)
+        visible = element.tag == "w:sdt" or not element.tag.startswith("w:")
+        formula = element.text() if element.tag == "m:oMath" else ""
+        return (Raw((whole,), "object" if visible else "mark", formula),)
 
     def _wrap(self, element: Element, content: Element, items: list[Item]) -> Item:
         properties = next((child for child in content if child.tag.endswith("Pr")), None)
@@ -190,7 +191,7 @@ class _Runs:
 def _text(element: Element) -> str | None:
     """The text that an element of a run stands for; None: it is something else."""
     if element.tag == "w:t":
-        text = element.text().replace("\n", " ")
+        text = clean(element.text()).replace("\n", " ")
         return text if element.attributes.get("xml:space") == "preserve" else text.strip(" ")
     if element.tag == "w:noBreakHyphen":
         return _HYPHEN

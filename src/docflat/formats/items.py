@@ -55,6 +55,11 @@ class Wrap:
 Item = Text | Raw | Wrap
 
 
+def clean(text: str) -> str:
+    """Text of a part, without the places where its words might be hyphenated: a translation has other words."""
+    return text.replace("\u00ad", "")
+
+
 def items_text(items: Iterable[Item]) -> str:
     """What a reader sees of them."""
     return "".join(items_text(item.items) if isinstance(item, Wrap) else item.text for item in items)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from docflat.errors import InputError
 from docflat.formats.inline import Paragraph
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text
+from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.office import Office, Place, plain_element
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
@@ -166,7 +166,7 @@ class _Inline:
 
     def _one(self, child: Element | str, look: Look) -> Iterator[Item]:
         if isinstance(child, str):
-            text = _BLANKS.sub(" ", child)
+            text = _BLANKS.sub(" ", clean(child))
             text = text[1:] if self._after_blank and text.startswith(" ") else text
             if text:
                 self._after_blank = text.endswith(" ")

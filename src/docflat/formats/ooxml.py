@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from docflat.errors import InputError
 from docflat.formats.inline import Paragraph
-from docflat.formats.items import Item, Look, Piece, Raw, Text
+from docflat.formats.items import Item, Look, Piece, Raw, Text, clean
 from docflat.formats.office import Office, Place, mark_copies, mark_repeats, plain_attribute, plain_element
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.styles import is_typed
@@ -24,6 +24,7 @@ PREFIXES = {
             ("c", "drawingml/2006/chart", "drawingml/chart"),
             ("pic", "drawingml/2006/picture", "drawingml/picture"),
             ("wp", "drawingml/2006/wordprocessingDrawing", "drawingml/wordprocessingDrawing"),
+            ("m", "officeDocument/2006/math", "officeDocument/math"),
             ("r", "officeDocument/2006/relationships", "officeDocument/relationships"),
             ("mc", "markup-compatibility/2006", "markup-compatibility/2006"),
             ("rel", "package/2006/relationships", "package/2006/relationships"),
@@ -179,7 +180,7 @@ def _run(xml: Xml, run: Element) -> list[Item]:
     )
     text = run.find("a:t")
     items: list[Item] = []
-    for i, piece in enumerate((text.text() if text else "").split("\t")):
+    for i, piece in enumerate(clean(text.text() if text else "").split("\t")):
         if i:
             items.append(Raw((Text("\t", look),), "split"))
         if piece:
