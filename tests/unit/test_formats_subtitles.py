@@ -287,6 +287,7 @@ def test_breaks_prefer_punctuation_and_keep_within_the_width() -> None:
         (b"1\n00:00:01,000 --> 00:00:02,000\n\xe4\n", ":3: not UTF-8"),
         (b"\xff\xfe1", "not UTF-16"),
         (b"x" * (9 << 20), "larger than 8 MiB"),
+        (b"1\n00:00:01,000 --> 00:00:02,000\n" + b"<i>" * 5000, "a.srt:3: a cue of more than 10000 characters"),
     ],
 )
 def test_what_is_no_srt(data: bytes, message: str) -> None:

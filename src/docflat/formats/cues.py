@@ -11,6 +11,7 @@ from docflat.errors import InputError
 from docflat.formats.limits import read_text
 
 MOST_BYTES = 8 << 20  # a long film has 200 kB
+LONGEST = 10_000  # characters of a cue; a screen holds a hundred
 _BOMS = {
     codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it starts with
     codecs.BOM_UTF32_BE: "utf-32-be",
@@ -53,10 +54,12 @@ def lines_of(text: str) -> list[tuple[int, str]]:
     return [*lines, (start, text[start:])]
 
 
-def cue_of(times: re.Match[str], lines: Sequence[tuple[int, str]]) -> Cue:
-    """A cue of these lines, without blank ones at either end."""
-    filled = [(start, start + len(line)) for start, line in lines if line.strip()]
+def cue_of(times: re.Match[str], lines: Sequence[tuple[int, str]], file: str, line: int) -> Cue:
+    """A cue of these lines, the first of which has this number; without blank ones at either end."""
+    filled = [(start, start + len(text)) for start, text in lines if text.strip()]
     start, end = (filled[0][0], filled[-1][1]) if filled else (0, 0)
+    if end - start > LONGEST:
+        raise InputError(f"a cue of more than {LONGEST} characters", file, line)
     return Cue(start, end, milliseconds(times[1]), milliseconds(times[2]))
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from docflat.errors import InputError
 
 MOST_ENTRIES = 200_000  # some 500 MB of memory; LibreOffice has half as many messages
+_MOST_LINES = 10_000
 WIDTH = 80  # columns at which gettext wraps
 _NEWLINE = re.compile(r"\r?\n")
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -99,6 +100,8 @@ def read_entries(text: str, file: str) -> Iterator[Entry]:
                 entry = Entry(number)
             last = None
             _read_comment(entry, stripped, start, start + len(line))
+            if len(entry.flag_lines) + len(entry.previous_lines) > _MOST_LINES:
+                raise InputError(f"more than {_MOST_LINES} lines of flags", file, number)
             continue
         keyword = _KEYWORD.match(line.removeprefix("\ufeff"))
         strings = (keyword[2] if keyword else line).strip()

@@ -42,5 +42,5 @@ class Srt:
         for (number, times), (until, _) in pairwise([*found, (len(lines) + 1, found[0][1])]):
             # The line above the next times is their number. Blank lines do not end a cue: many files have them inside.
             last = until - 1 if until > len(lines) or _NUMBER.fullmatch(lines[until - 1][1]) else until
-            cues.append(cue_of(times, lines[number + 1 : last]))
+            cues.append(cue_of(times, lines[number + 1 : last], file, number + 2))
         return Subtitles(data, text, encoding, _SrtMarkup(), cues)

@@ -45,7 +45,7 @@ class Vtt:
             first = number
             while number < len(lines) and lines[number][1] and "-->" not in lines[number][1]:
                 number += 1
-            cues.append(cue_of(times, lines[first:number]))
+            cues.append(cue_of(times, lines[first:number], file, first + 1))
         if not cues:
             raise InputError("no subtitles in this file", file)
         return Subtitles(data, text, encoding, _VttMarkup(), cues)
