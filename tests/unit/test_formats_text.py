@@ -20,7 +20,7 @@ from docflat.errors import InputError
 from docflat.files import FileReport, translate_segments
 from docflat.formats import FORMATS, find_format
 from docflat.formats.html_tokens import cut_html
-from docflat.formats.limits import MOST_BYTES, parse_xml, read_file
+from docflat.formats.limits import MOST_BYTES, MOST_TEXT, parse_xml, read_file
 from docflat.formats.segments import ParsedFile, Segment
 
 TEXT_FORMATS = [".txt", ".md", ".html", ".json", ".jsonl"]
@@ -424,6 +424,12 @@ def test_a_line_of_200_megabytes_is_refused_before_it_is_in_memory(tmp_path: Pat
         stream.truncate(200 << 20)
     with pytest.raises(InputError, match=rf"x\.txt: is larger than {MOST_BYTES >> 20} MiB"):
         read_file(file)
+
+
+@pytest.mark.parametrize("suffix", TEXT_FORMATS)
+def test_more_text_than_a_document_has_is_refused(suffix: str):
+    with pytest.raises(InputError, match=r"is larger than \d MiB, the most of one text"):
+        read("x" + suffix, b" " * (MOST_TEXT + 1))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ class Job:
 def plan_jobs(arguments: Namespace) -> list[Job]:
     """What is to be translated, and where it goes."""
     files = [None if file == Path("-") else file for file in arguments.files] or [None]
+    if arguments.out == Path("-"):
+        if files != [None] and not all(_is_lines(file, arguments) for file in files if file is not None):
+            raise InputError("a file with structure does not go to stdout: name it with -o")
+        arguments.out = None
     if files == [None]:
         return [Job(None, arguments.out, True)]
     if None in files:

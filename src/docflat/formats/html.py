@@ -10,6 +10,7 @@ from html import escape, unescape
 
 from docflat.errors import InputError
 from docflat.formats.html_tokens import VOID, Token, cut_html, names
+from docflat.formats.limits import check_text
 from docflat.formats.markup import SpanBuilder, Template, write_markup
 from docflat.formats.segments import Segment
 
@@ -191,6 +192,7 @@ class Html:
     name = "HTML"
 
     def read(self, data: bytes, file: str) -> ParsedHtml:
+        check_text(data, file)
         if data.startswith(codecs.BOM_UTF8):
             return ParsedHtml(_decode(data[3:], "utf-8", file), "utf-8", codecs.BOM_UTF8)
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
 MOST_BYTES = 64 << 20  # of a file, and of what a zip unpacks to
+MOST_TEXT = 8 << 20  # of plain text and markup: twice the Bible, and each short line of it may be a segment
 MOST_MEMBERS = 10_000  # of a zip
 MOST_RATIO = 200  # of unpacked to packed; XML of real documents packs to a tenth or so
 SMALL = 1 << 20  # below this a ratio is harmless
@@ -34,10 +35,16 @@ def read_file(path: Path) -> bytes:
 
 def read_text(data: bytes, file: str) -> str:
     """UTF-8, without its byte order mark: `data.startswith(codecs.BOM_UTF8)` tells whether there is one."""
+    check_text(data, file)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8", file, data.count(b"\n", 0, error.start) + 1) from None
+
+
+def check_text(data: bytes, file: str, most: int = MOST_TEXT) -> None:
+    if len(data) > most:
+        raise InputError(f"is larger than {most >> 20} MiB, the most of one text", file)
 
 
 def read_zip(data: bytes, file: str) -> dict[str, bytes]:

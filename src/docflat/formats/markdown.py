@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from docflat.errors import InputError
-from docflat.formats.limits import read_text
+from docflat.formats.limits import check_text, read_text
 from docflat.formats.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
 from docflat.formats.markup import Template, write_markup
 from docflat.formats.segments import Segment
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
+MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
 KEPT = {"fence": "code", "code_block": "code", "html_block": "HTML"}
 
 
@@ -134,6 +135,7 @@ class Markdown:
     name = "Markdown"
 
     def read(self, data: bytes, file: str) -> ParsedMarkdown:
+        check_text(data, file, MOST_MARKDOWN)
         mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         try:
             return ParsedMarkdown(read_text(data, file), mark)

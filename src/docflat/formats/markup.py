@@ -66,7 +66,7 @@ class SpanBuilder:
         self.length += len(text)
 
     def _after_point(self) -> bool:
-        if not self.spans or len(self.spans) - 1 in self.path:
+        if not self.spans or (self.path and self.path[-1] == len(self.spans) - 1):  # one that is open
             return False
         return self.spans[-1].start == self.spans[-1].end == self.length
 
