@@ -116,6 +116,8 @@ def test_translations_beside_their_sources_are_not_translated_again(tmp_path: Pa
         (["a.txt", "b", "-o", "a.txt"], "a.txt: several files go into a folder, and this is none"),
         (["a.txt", "-o", "a.txt", "--force"], "a.txt: would be overwritten by its translation"),
         (["empty", "-o", "x"], "empty: no files to translate; formats are .txt, "),
+        (["a.txt", "-o", "-"], "a file with structure does not go to stdout: name it with -o"),
+        (["a.txt", "b", "-o", "-"], "stdout: several files go into a folder, and this is none"),
         (["none.docx"], "none.docx: cannot be read: No such file or directory"),
         (["none.md"], "none.md: cannot be read: No such file or directory"),
     ],
@@ -131,6 +133,16 @@ def test_wrong_files(
     assert translate(*arguments) == 2
     assert capsys.readouterr().err.startswith(f"docflat: error: {message}")
     assert Path("a.txt").read_text() == "one"
+
+
+def test_a_slash_names_a_folder(tmp_path: Path):
+    file = tmp_path / "a.txt"
+    file.write_text("one")
+    assert translate(file, "-o", f"{tmp_path}/new/") == 0
+    assert (tmp_path / "new" / "a.txt").read_text() == "ONE"
+    (tmp_path / "b.en").write_text("two\n")
+    assert translate(tmp_path / "b.en", "-o", f"{tmp_path}/other/") == 0
+    assert (tmp_path / "other" / "b.en").read_text() == "TWO\n"
 
 
 def test_a_txt_file_is_prose_unless_it_is_said_to_be_lines(tmp_path: Path):

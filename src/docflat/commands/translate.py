@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat.commands.arguments import add_boundaries, add_number, names, whole
-from docflat.commands.translate_files import Job, Seen, plan_jobs, translate_files
+from docflat.commands.translate_files import Job, Output, Seen, plan_jobs, translate_files
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress
 from docflat.errors import InputError
@@ -25,7 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help=what)
     out = "file to write; of several, a folder (default: beside FILE, with --suffix; of lines: stdout)"
-    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help=out)
+    parser.add_argument("-o", "--out", type=Output, metavar="OUT", help=out)
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="model folder")
     _add_files(parser)
     _add_decoding(parser)
@@ -99,7 +99,8 @@ def run(arguments: Namespace) -> None:
 
     jobs = plan_jobs(arguments)
     error = None
-    if len(jobs) == 1 and jobs[0].lines:
+    alone = len(jobs) == 1 and not (arguments.out and arguments.out.is_folder)
+    if alone and jobs[0].lines:
         _run_lines(jobs[0], arguments, load, seen, settings)
     else:
         error = translate_files(jobs, arguments, load, seen, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 Seen = Callable[[str, Sequence["Pair"]], object]  # the name of a document, and its sentences
 
 
+class Output:
+    """Where translations go. A slash at the end names a folder, also one that is not there yet."""
+
+    def __init__(self, text: str) -> None:
+        self.path = None if text == "-" else Path(text)
+        self.is_folder = text.endswith(("/", os.sep)) or (self.path is not None and self.path.is_dir())
+
+
 @dataclass(frozen=True)
 class Job:
     file: Path | None  # None: stdin
@@ -29,28 +38,26 @@ class Job:
 
 def plan_jobs(arguments: Namespace) -> list[Job]:
     """What is to be translated, and where it goes."""
-    files = [None if file == Path("-") else file for file in arguments.files] or [None]
-    if arguments.out == Path("-"):
-        if files != [None] and not all(_is_lines(file, arguments) for file in files if file is not None):
-            raise InputError("a file with structure does not go to stdout: name it with -o")
-        arguments.out = None
-    if files == [None]:
-        return [Job(None, arguments.out, True)]
-    if None in files:
+    given: list[Path | None] = [None if file == Path("-") else file for file in arguments.files] or [None]
+    files = [file for file in given if file is not None]
+    out: Output | None = arguments.out
+    if not files:
+        return [Job(None, out.path if out else None, True)]
+    if len(files) < len(given):
         raise InputError("stdin goes with no other file")
-    if len(files) == 1 and files[0] is not None and not files[0].is_dir():
-        file, lines = files[0], _is_lines(files[0], arguments)
-        if arguments.out is None or arguments.out.is_dir():
-            beside = None if lines and arguments.out is None else _output(file, Path(file.name), arguments)
-            return [Job(file, beside, lines)]
-        return [Job(file, arguments.out, lines)]
-    if arguments.out is not None and arguments.out.exists() and not arguments.out.is_dir():
-        raise InputError("several files go into a folder, and this is none", arguments.out)
+    if len(files) == 1 and not files[0].is_dir() and not (out and out.is_folder):
+        lines = _is_lines(files[0], arguments)
+        if out is not None and out.path is None and not lines:
+            raise InputError("a file with structure does not go to stdout: name it with -o")
+        beside = None if lines else _beside(files[0], arguments)
+        return [Job(files[0], beside if out is None else out.path, lines)]
+    if out is not None and (out.path is None or (out.path.exists() and not out.path.is_dir())):
+        raise InputError("several files go into a folder, and this is none", out.path or "stdout")
+    folder = out.path if out is not None else None
     jobs = [
-        Job(file, _output(file, inside, arguments), _is_lines(file, arguments))
-        for given in files
-        if given is not None
-        for file, inside in _walk(given, arguments)
+        Job(file, folder / inside if folder else _beside(file, arguments), _is_lines(file, arguments))
+        for path in files
+        for file, inside in _walk(path, folder, arguments)
     ]
     _check_outputs(jobs)
     return jobs
@@ -64,26 +71,23 @@ def _is_lines(file: Path, arguments: Namespace) -> bool:
     return suffix not in FORMATS or (suffix == ".jsonl" and not arguments.keys)
 
 
-def _walk(given: Path, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
+def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
     """Files, each with its path below the output folder. Of a folder, those of known formats."""
     if not given.is_dir():
         yield given, Path(given.name)
         return
     found = [file for file in sorted(given.rglob("*")) if file.is_file() and file.suffix.lower() in FORMATS]
-    ending = f".{arguments.suffix}"
-    # Translations of an earlier run lie beside their sources.
-    found = [file for file in found if arguments.out is not None or not file.stem.endswith(ending)]
-    if arguments.out is not None:
-        found = [file for file in found if not file.resolve().is_relative_to(arguments.out.resolve())]
+    # Translations of an earlier run may lie there too.
+    if folder is None:
+        found = [file for file in found if not file.stem.endswith(f".{arguments.suffix}")]
+    else:
+        found = [file for file in found if not file.resolve().is_relative_to(folder.resolve())]
     if not found:
         raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", given)
     yield from ((file, file.relative_to(given)) for file in found)
 
 
-def _output(file: Path, inside: Path, arguments: Namespace) -> Path:
-    if arguments.out is not None:
-        out: Path = arguments.out
-        return out / inside
+def _beside(file: Path, arguments: Namespace) -> Path:
     return file.with_name(f"{file.stem}.{arguments.suffix}{file.suffix}")
 
 
