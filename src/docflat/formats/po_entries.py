@@ -172,7 +172,8 @@ def _checked(entry: Entry, file: str) -> Entry:
     if "msgid" not in entry.texts or not entry.translations:
         missing = "msgstr" if "msgid" in entry.texts else "msgid"
         raise InputError(f"an entry without {missing}", file, entry.line)
-    if ("msgid_plural" in entry.texts) == ("msgstr" in entry.texts):
+    is_plural = "msgid_plural" in entry.texts
+    if any((key == "msgstr") == is_plural for key in entry.texts if key.startswith("msgstr")):
         raise InputError("msgid_plural goes with msgstr[0] and so on, and only with them", file, entry.line)
     return entry
 

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\s*[0-9]+\s*")
 
 
 class _SrtMarkup(Markup):
-    code = re.compile(r"</?[A-Za-z][^<>\r\n]*>|\{\\[^{}\r\n]*\}|\{/?[ibusIBUS]\}")
+    code = re.compile(r"</?[A-Za-z][^<>\r\n]*(?<!--)>|\{\\[^{}\r\n]*\}|\{/?[ibusIBUS]\}")
 
     def token(self, raw: str) -> Token:
         return super().token(f"<{raw[1:-1]}>" if re.fullmatch(r"\{/?\w\}", raw) else raw)._replace(raw=raw)
