@@ -17,8 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docflat import bitexts, tmx
+from docflat.cli import run
+from docflat.corpus import Corpus
 from docflat.documents import Document, Pair, read_documents, read_source
 from docflat.errors import InputError
+from docflat.subwords import Subwords
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
@@ -175,6 +178,19 @@ def test_languages_of_xliff(tmp_path: Path) -> None:
     assert sides(read(tmp_path, "a.xlf", XLIFF2, ("de", "en"))) == [(["Ein b."], ["A b."])]
     with pytest.raises(InputError, match=r"a\.xlf:1: is from en to de, and not of en and fr"):
         read(tmp_path, "a.xlf", XLIFF2, ("en", "fr"))
+
+
+def test_prepare_takes_them_all(tmp_path: Path) -> None:
+    for name, text in {"a.tmx": TMX, "b.po": PO, "c.xlf": XLIFF}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("a.tmx", "b.po", "c.xlf")]
+    options = ["--languages", "de", "en", "--vocabulary", "300", "--hold-out", "0", "--out", str(tmp_path / "out")]
+    assert run(["prepare", "--source", *files, *options]) == 0
+    corpus = Corpus.open(tmp_path / "out" / "train")
+    subwords = Subwords.load(tmp_path / "out" / "tokenizer.json")
+    assert len(corpus) == 4
+    assert subwords.decode(corpus.source[1], "source") == "Wir beginnen."
+    assert subwords.decode(corpus.target[1], "target") == "We begin."
 
 
 def test_source_sides_alone(tmp_path: Path) -> None:
