@@ -37,7 +37,7 @@ Links = list[tuple[int, int]]  # (source word, target word)
 # A character of a script without blanks is a word; so is a punctuation mark.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|[^\w\s]")
 BUDGET = 4096  # tokens of a batch
-SAMPLE = 8  # sentences that show where in the model to look
+SAMPLE = 16  # sentences that show where in the model to look
 DIAGONAL = 0.05  # how much the place in the sentence counts where the attention leaves it open
 
 
@@ -117,7 +117,13 @@ class Aligner:
     def __init__(self, folder: ModelFolder) -> None:
         self.folder, self.model = folder, folder.model
         self.layers = [layer.source_attention for layer in self.model.decoder if isinstance(layer, DecoderLayer)]
-        self.view: _View | None = None  # found with the first sentences
+        views = [_View(layer, reading) for layer in range(len(self.layers)) for reading in (True, False)]
+        self.agreed = dict.fromkeys(views, 0.0)  # with what leaving out words shows, over the first sentences
+        self.tried = 0  # sentences
+
+    @property
+    def view(self) -> _View:
+        return max(self.agreed, key=self.agreed.__getitem__)
 
     def weights(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
         """Of each (sentence, translation); None where the model cannot tell."""
@@ -125,25 +131,22 @@ class Aligner:
         most = self.folder.config.rows.max_tokens - 3
         known = [number for number, pair in enumerate(texts) if pair is not None and pair.longest <= most]
         chosen = [pair for pair in (texts[number] for number in known) if pair is not None]
-        if self.view is None and chosen:
-            self.view = self._choose_view(chosen[:SAMPLE])
+        self._try_views(chosen[: SAMPLE - self.tried])
         found: list[Weights | None] = [None] * len(pairs)
-        made = (self._word_weights(batch, self.view) for batch in _batches(chosen) if self.view is not None)
+        made = (self._word_weights(batch, self.view) for batch in _batches(chosen))
         for number, weights in zip(known, chain.from_iterable(made), strict=False):
             found[number] = weights
         return found
 
-    def _choose_view(self, sample: Sequence[_Pair]) -> _View | None:
-        """That which agrees best with what leaving out source words does to the probability of target words."""
+    def _try_views(self, sample: Sequence[_Pair]) -> None:
+        """The best view agrees most with what leaving out source words does to the probability of target words."""
+        if not sample:
+            return
+        self.tried += len(sample)
         erased = [self._erase(pair).argmax(1) for pair in sample]
-        views = [_View(layer, reading) for layer in range(len(self.layers)) for reading in (True, False)]
-        best, most = None, -1.0
-        for view in views:
-            made = self._word_weights(sample, view)
-            agreed = [float((w.argmax(1) == e).mean()) for w, e in zip(made, erased, strict=False)]
-            if sum(agreed) > most and len(agreed) == len(erased):  # a system of other layers records nothing
-                best, most = view, sum(agreed)
-        return best
+        for view in self.agreed:
+            made = self._word_weights(sample, view)  # of a system with other layers, nothing
+            self.agreed[view] += sum(float((w.argmax(1) == e).sum()) for w, e in zip(made, erased, strict=False))
 
     def _erase(self, pair: _Pair) -> Weights:
         """How much less likely each target word is without each source word: (target words, source words)."""

@@ -19,7 +19,7 @@ _PATTERNS = (
     r"%[0-9]+\$[#0+-]*[0-9.]*(?:hh?|ll?|[jztL])?[diouxefgcsp]\b",  # %1$s
     r"(?<![\d%])%[#0+-]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[jztL])?[diouxefgcsp@](?![\w%])",  # %s %5.2f %ld
     r"&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",  # an entity in a message
-    r"\\[nrt]",  # an escape that was left in a message
+    r"(?<![a-z]:)\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message
 )
 _PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
 _ENDS = ".,;:!?'\"…»”’"  # after an address these belong to the sentence

@@ -27,7 +27,7 @@ class Shouter:
     loads: ClassVar[int] = 0
 
     @classmethod
-    def load(cls, folder: Path, device: str, first_pass: Path | None) -> Shouter:
+    def load(cls, folder: Path, **given: Any) -> Shouter:
         Shouter.loads += 1
         return cls()
 
@@ -72,8 +72,10 @@ def test_what_is_done_is_skipped_unless_forced(tmp_path: Path, capsys: Capture):
     file, out = tmp_path / "a.txt", tmp_path / "b.txt"
     file.write_text("one")
     out.write_text("before")
-    assert translate(file, "-o", out) == 0
-    assert capsys.readouterr().out == f"{file}: skipped, for {out} is there (--force translates it again)\n"
+    assert translate(file, "-o", out, "--side-by-side", "page.html") == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{file}: skipped, for {out} is there (--force translates it again)\n"
+    assert printed.err == "docflat: warning: page.html is not written: nothing was translated this time\n"
     assert (out.read_text(), Shouter.loads) == ("before", 0)
     assert translate(file, "-o", out, "--force") == 0
     assert (out.read_text(), Shouter.loads) == ("ONE", 1)

@@ -58,6 +58,7 @@ def test_a_range_that_must_stay_whole_is_not_cut():
             ["%1$s", "%2$d", "%.2f", "%5ld", "{}", "{0:>4}", "{{ user }}"],
         ),
         ("Tom &amp; &#39;Jerry&#39;", ["&amp;", "&#39;", "&#39;"]),
+        ("One\\nTwo in C:\\new", ["\\n"]),
         ("Use {curly words} in { a } set.", []),
     ],
 )

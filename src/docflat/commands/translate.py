@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from docflat.commands.arguments import add_boundaries, add_number, names, whole
 from docflat.commands.translate_files import Job, Output, Seen, plan_jobs, translate_files
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
-from docflat.console import progress
+from docflat.console import progress, warn
 from docflat.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def run(arguments: Namespace) -> None:
         error = translate_files(jobs, arguments, load, seen, settings)
     if documents:
         _write_page(arguments.side_by_side, documents, load(), settings)
+    elif arguments.side_by_side:
+        warn(f"{arguments.side_by_side} is not written: nothing was translated this time")
     if error is not None:
         raise error
 
