@@ -8,9 +8,10 @@ are; deletions stay as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from docflat.formats.fields import FieldMark, fold_fields, is_translated
-from docflat.formats.inline import Paragraph
+from docflat.formats.inline import Paragraph, Write
 from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.ooxml import Package, drawing_paragraph
 from docflat.formats.places import Element, Xml, write_text
@@ -88,7 +89,6 @@ class _Paragraphs:
     def make(self, xml: Xml, element: Element) -> Paragraph:
         properties = element.find("w:pPr")
         style = _value(element.find("w:pPr", "w:pStyle"))
-        prefix = xml.name(element)[:-1]
         items = _Runs(xml, self._styles, style, show=False).items(element)
         kept = "code" if self._styles.is_code(style) else ""
         if not any(map(has_text, items)):  # Hidden text is listed, though it is kept, unless there is other text.
@@ -96,16 +96,22 @@ class _Paragraphs:
             if any(map(has_text, revealed)):
                 items, kept = revealed, "hidden"
 
-        def write(look: Look, text: str) -> bytes:
-            said = (
-                b'<%bt xml:space="preserve">%b</%bt>' % (prefix, write_text(part), prefix) if part else b""
-                for part in text.split(_HYPHEN)
-            )
-            return look.opening + (b"<%bnoBreakHyphen/>" % prefix).join(said) + look.closing
-
-        plain = Look(None, b"<%br>" % prefix, b"</%br>" % prefix)
         start = properties.end if properties else element.inner
-        return Paragraph(xml, start, element.inner_end, items, plain, write, kept)
+        return Paragraph(xml, start, element.inner_end, items, *_writing(xml.name(element)[:-1]), kept)
+
+
+@lru_cache(maxsize=16)
+def _writing(prefix: bytes) -> tuple[Look, Write]:
+    """How runs are written with this prefix: one without properties, and text in any."""
+
+    def write(look: Look, text: str) -> bytes:
+        said = (
+            b'<%bt xml:space="preserve">%b</%bt>' % (prefix, write_text(part), prefix) if part else b""
+            for part in text.split(_HYPHEN)
+        )
+        return look.opening + (b"<%bnoBreakHyphen/>" % prefix).join(said) + look.closing
+
+    return Look((), b"<%br>" % prefix, b"</%br>" % prefix), write
 
 
 class _Runs:

@@ -11,7 +11,7 @@ from docflat.formats.items import Item, Raw, Wrap, items_text
 _TRANSLATED = {"HYPERLINK", "TOC", "INDEX", "REF", "STYLEREF", "TITLE", "SUBJECT", "FORMTEXT", "QUOTE", "IF"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FieldMark(Raw):
     """One of the marks of a field, or a part of its code."""
 

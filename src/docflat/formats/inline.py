@@ -23,10 +23,12 @@ Write = Callable[[Look, str], bytes]  # text in its look, as XML
 class Paragraph:
     """The content of a paragraph, bytes start:end of its part."""
 
+    __slots__ = ("_chunks", "_layout", "_write", "copy_of", "end", "segments", "start", "typed", "xml")
+
     def __init__(
         self, xml: Xml, start: int, end: int, items: Sequence[Item], plain: Look, write: Write, kept: str = ""
     ) -> None:
-        self.xml, self.start, self.end, self.write = xml, start, end, write
+        self.xml, self.start, self.end, self._write = xml, start, end, write
         self.copy_of: Place | None = None
         looks = {text.look.typed for text in walk_text(items) if text.text.strip()}
         self.typed = looks == {True}
@@ -46,7 +48,7 @@ class Paragraph:
 
     def _one_written(self, item: Item | Piece) -> bytes:
         if isinstance(item, Text):
-            return self.write(item.look, item.text)
+            return self._write(item.look, item.text)
         if isinstance(item, Raw):
             return self._written(item.pieces)
         if isinstance(item, Wrap):
@@ -108,6 +110,8 @@ Tag = Raw | Wrap | Look | tuple[Wrap, Look]  # kept, kept, a look, a wrap around
 
 class Chunk:
     """Items that are one segment; the tag of a span is a number into `tags`, in the order they start."""
+
+    __slots__ = ("_base", "_length", "_parts", "_plain", "_shares", "_spans", "segment", "tags")
 
     def __init__(self, items: Sequence[Item], plain: Look) -> None:
         self._plain = plain

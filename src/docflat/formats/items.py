@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Look:
     """How text looks: the XML around it. Looks of one key are the same to a reader."""
 
@@ -18,7 +18,7 @@ class Look:
     typed: bool = False  # in a font of typewriters, as code is
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Piece:
     """Bytes start:end of a part, inside the XML of a look if they need one."""
 
@@ -27,13 +27,13 @@ class Piece:
     end: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Text:
     text: str
     look: Look
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Raw:
     """XML that is kept as it is."""
 
@@ -43,7 +43,7 @@ class Raw:
     spaced: bool = False  # a space stands for it in the text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wrap:
     """XML around other items: a link, an insertion."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from docflat.errors import InputError
-from docflat.formats.inline import Paragraph
+from docflat.formats.inline import Paragraph, Write
 from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.office import Office, Place, plain_element
 from docflat.formats.places import Element, Xml, write_text
@@ -117,15 +118,15 @@ class _Finder:
             return
         if element.tag == "text:section" and element.attributes.get("text:display") == "none":
             kept = "hidden"
-        if element.tag in _PARAGRAPHS:
-            self.places.append(self._paragraph(element, kept))
+        if element.tag in _PARAGRAPHS and element.children:
+            paragraph = self._paragraph(element, kept)
+            self.places += [paragraph] if paragraph.segments else []
         elif element.tag in ("svg:title", "svg:desc"):
             self.places.append(plain_element(self._xml, element))
         for child in element:
             self._find(child, kept)
 
     def _paragraph(self, element: Element, kept: str) -> Paragraph:
-        prefix = self._xml.name(element)[:-1]
         style = f"paragraph:{element.attributes.get('text:style-name', '')}"
         if self._styles.is_hidden(style):
             kept = "hidden"
@@ -137,11 +138,19 @@ class _Finder:
             revealed = _Inline(self._xml, self._styles, show=True).items(element, plain)
             if any(map(has_text, revealed)):
                 items, kept = revealed, "hidden"
+        return Paragraph(
+            self._xml, element.inner, element.inner_end, items, plain, _writing(self._xml.name(element)[:-1]), kept
+        )
 
-        def write(look: Look, text: str) -> bytes:
-            return look.opening + _write_blanks(text, b"<%bs/>" % prefix, b"<%btab/>" % prefix) + look.closing
 
-        return Paragraph(self._xml, element.inner, element.inner_end, items, plain, write, kept)
+@lru_cache(maxsize=16)
+def _writing(prefix: bytes) -> Write:
+    """How text is written where elements have this prefix."""
+
+    def write(look: Look, text: str) -> bytes:
+        return look.opening + _write_blanks(text, b"<%bs/>" % prefix, b"<%btab/>" % prefix) + look.closing
+
+    return write
 
 
 def _write_blanks(text: str, space: bytes, tab: bytes) -> bytes:

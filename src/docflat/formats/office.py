@@ -86,6 +86,8 @@ class Office:
     def add(self, places: Sequence[Place]) -> None:
         """The next places in the order of reading."""
         for place in places:
+            if not place.segments:
+                continue
             if place.copy_of is not None:
                 self._held[id(place)] = self._held[id(place.copy_of)]
             else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from docflat.errors import InputError
-from docflat.formats.inline import Paragraph
+from docflat.formats.inline import Paragraph, Write
 from docflat.formats.items import Item, Look, Piece, Raw, Text, clean
 from docflat.formats.office import Office, Place, mark_copies, mark_repeats, plain_attribute, plain_element
 from docflat.formats.places import Element, Xml, write_text
@@ -124,8 +125,9 @@ def _find(xml: Xml, element: Element, makers: Mapping[str, Maker], skip: Skip, p
         return
     if element.tag == "p:text":  # of a comment
         places.append(plain_element(xml, element))
-    if element.tag in makers:
-        places.append(makers[element.tag](xml, element))
+    if element.tag in makers and element.children:
+        paragraph = makers[element.tag](xml, element)
+        places += [paragraph] if paragraph.segments else []  # a million empty ones would be large
     for name in _ATTRIBUTES.get(element.tag, ()):
         places += plain_attribute(xml, element, name)
     if element.tag in ("c:strCache", "c:multiLvlStrCache"):
@@ -143,7 +145,6 @@ def _find(xml: Xml, element: Element, makers: Mapping[str, Maker], skip: Skip, p
 
 def drawing_paragraph(xml: Xml, element: Element) -> Paragraph:
     """A paragraph of DrawingML: in shapes, tables of slides, charts and diagrams."""
-    prefix = xml.name(element)[:-1]
     items: list[Item] = []
     start, end = element.inner, element.inner_end
     for child in element:
@@ -159,12 +160,17 @@ def drawing_paragraph(xml: Xml, element: Element) -> Paragraph:
         else:
             kind = "break" if child.tag == "a:br" else "object"
             items.append(Raw((Piece(None, child.start, child.end),), kind))
+    return Paragraph(xml, start, end, items, *_writing(xml.name(element)[:-1]))
+
+
+@lru_cache(maxsize=16)
+def _writing(prefix: bytes) -> tuple[Look, Write]:
+    """How runs are written with this prefix: one without properties, and text in any."""
 
     def write(look: Look, text: str) -> bytes:
         return b"%b<%bt>%b</%bt>%b" % (look.opening, prefix, write_text(text), prefix, look.closing)
 
-    plain = Look(None, b"<%br>" % prefix, b"</%br>" % prefix)
-    return Paragraph(xml, start, end, items, plain, write)
+    return Look(None, b"<%br>" % prefix, b"</%br>" % prefix), write
 
 
 def _run(xml: Xml, run: Element) -> list[Item]:

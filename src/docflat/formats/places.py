@@ -30,7 +30,12 @@ class Element:
     def __init__(self, tag: str, attributes: dict[str, str], start: int, inner: int) -> None:
         self.tag, self.attributes, self.start, self.inner = tag, attributes, start, inner
         self.inner_end = self.end = inner
-        self.children: list[Element | str] = []
+        self.children: list[Element | str] | tuple[()] = ()  # a million empty lists would be large
+
+    def add(self, child: Element | str) -> None:
+        if isinstance(self.children, tuple):
+            self.children = []
+        self.children.append(child)
 
     def __iter__(self) -> Iterator[Element]:
         return (child for child in self.children if isinstance(child, Element))
@@ -161,6 +166,7 @@ def _parse(data: bytes, file: str, names: _Names) -> Element:
     parser.buffer_text = True
     top = Element("", {}, 0, 0)
     path = [top]
+    none: dict[str, str] = {}
     count = 0
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -171,9 +177,9 @@ def _parse(data: bytes, file: str, names: _Names) -> Element:
         if count > MOST_ELEMENTS:
             raise InputError(f"has more than {MOST_ELEMENTS} elements in one part", file)
         at = parser.CurrentByteIndex
-        named = {names[name]: value for name, value in attributes.items()}
+        named = {names[name]: value for name, value in attributes.items()} if attributes else none
         element = Element(names[tag], named, at, _end_of_tag(data, at))
-        path[-1].children.append(element)
+        path[-1].add(element)
         path.append(element)
 
     def end(_: str) -> None:
@@ -186,7 +192,7 @@ def _parse(data: bytes, file: str, names: _Names) -> Element:
         raise InputError("has a document type declaration, which is not read", file)
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = lambda text: path[-1].children.append(text)
+    parser.CharacterDataHandler = lambda text: path[-1].add(text)
     parser.StartDoctypeDeclHandler = doctype
     try:
         parser.Parse(data, True)
