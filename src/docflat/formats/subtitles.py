@@ -26,7 +26,7 @@ _DASH = re.compile(r"[-‐–—][ \t\u00a0]*(?=[^\s\d-])")
 _APART = re.compile(r"\[.*\]|\(.*\)|（.*）|♪.*|#.*#")  # a sound, a song
 _SENTENCE_END = re.compile(r"[.!?:…。！？؟।۔♪][\"'”’»)\]]*$")
 _COMMA_END = re.compile(r"[,;、，；،–—-][\"'”’»]*$")
-_LOWER_END = re.compile(r"(?<![^\W\d_])[^\W\d_A-Z][^\W\d_]*$")  # a word that is neither a name nor in capitals
+_LAST_WORD = re.compile(r"[^\W\d_]+$")
 
 
 @dataclass(frozen=True)
@@ -203,10 +203,11 @@ class Subtitles:
 
 def _join(turns: Sequence[Turn], cues: Sequence[Cue]) -> Iterator[list[Turn]]:
     """The turns of each segment."""
+    in_capitals = sum(turn.text.isupper() for turn in turns) > len(turns) / 2  # then they say nothing of sentences
     group: list[Turn] = []
     for number, turn in enumerate(turns):
         alone = number + 1 < len(turns) and turns[number + 1].cue == turn.cue  # others speak in this cue after it
-        if group and (len(group) == MOST_CUES or not _continues(group[-1], turn, cues)):
+        if group and (len(group) == MOST_CUES or not _continues(group[-1], turn, cues, in_capitals)):
             yield group
             group = []
         group.append(turn)
@@ -217,7 +218,7 @@ def _join(turns: Sequence[Turn], cues: Sequence[Cue]) -> Iterator[list[Turn]]:
         yield group
 
 
-def _continues(last: Turn, turn: Turn, cues: Sequence[Cue]) -> bool:
+def _continues(last: Turn, turn: Turn, cues: Sequence[Cue], in_capitals: bool) -> bool:
     """Whether a turn goes on with the sentence of the last one, which is in the cue before."""
     if turn.cue != last.cue + 1 or last.apart or turn.apart or turn.before != last.before.rstrip("-‐–— \u00a0"):
         return False  # another place on the screen, another voice; a dash is another speaker
@@ -231,7 +232,9 @@ def _continues(last: Turn, turn: Turn, cues: Sequence[Cue]) -> bool:
     if _SENTENCE_END.search(last.text):
         return False
     # A capital may be a name, or any noun in German. After a title or a sign, it starts a sentence.
-    return bool(_COMMA_END.search(last.text) or (first.isupper() and _LOWER_END.search(last.text)))
+    word = _LAST_WORD.search(last.text)
+    goes_on = word is not None and (in_capitals or word[0][0].islower())
+    return bool(_COMMA_END.search(last.text)) or (first.isupper() and goes_on)
 
 
 def _segment(group: Sequence[Turn]) -> Segment:
