@@ -51,19 +51,35 @@ class Paths:
     """
 
     def __init__(self, rows: int, beam: int, device: torch.device) -> None:
-        self.beam = beam
+        self.beam, self.total = beam, 0
         self.slots = torch.zeros(rows, beam, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
-        self.seen = torch.zeros(rows, beam, 0, dtype=torch.bool, device=device)  # (rows, beam, steps * beam)
+        self.seen = torch.zeros(rows, beam, 0, dtype=torch.bool, device=device)  # (rows, beam, total)
 
     def extend(self) -> None:
         """A step: the newest token of hypothesis k is in the k-th of the new slots."""
-        rows, beam, steps = self.slots.shape
-        new = torch.arange(steps * beam, (steps + 1) * beam, device=self.slots.device)
+        rows, beam, _ = self.slots.shape
+        new = torch.arange(self.total, self.total + beam, device=self.slots.device)
+        self.total += beam
         self.slots = torch.cat([self.slots, new.expand(rows, beam)[..., None]], dim=2)
-        self.seen = self.seen.new_zeros(rows, beam, (steps + 1) * beam).scatter(2, self.slots, True)
+        self.seen = self.seen.new_zeros(rows, beam, self.total).scatter(2, self.slots, True)
 
     def reorder(self, parents: Tensor) -> None:
         self.slots = self.slots.gather(1, parents[:, :, None].expand_as(self.slots))
+
+    def compact(self) -> Tensor | None:
+        """Give up slots that are on no path. Returns which are kept, (rows, kept), where enough are free to pay.
+
+        Hypotheses of a row mostly begin alike, so of the older steps one or two slots are left.
+        """
+        used = self.slots.new_zeros(len(self.slots), self.total).scatter(1, self.slots.flatten(1), 1)
+        kept = int(used.sum(1).max())
+        if 4 * kept > 3 * self.total:
+            return None
+        index = used.argsort(dim=1, descending=True, stable=True)[:, :kept]
+        place = torch.zeros_like(used).scatter(1, index, torch.arange(kept, device=used.device).expand_as(index))
+        self.slots = place.gather(1, self.slots.flatten(1)).view_as(self.slots)
+        self.total = kept
+        return index
 
     def keep(self, rows: Tensor) -> None:
         self.slots, self.seen = self.slots[rows], self.seen[rows]
@@ -74,7 +90,7 @@ class Grown:
 
     def __init__(self, given: Tensor, steps: int = 16) -> None:
         """given (rows, heads, given, size): what stands before the slots, if anything."""
-        self.used = given.shape[2]
+        self.given = self.used = given.shape[2]
         self.part = nn.functional.pad(given, (0, 0, 0, steps))
 
     def append(self, new: Tensor) -> Tensor:
@@ -86,6 +102,12 @@ class Grown:
         self.part[:, :, self.used : end] = new
         self.used = end
         return self.part[:, :, :end]
+
+    def compact(self, index: Tensor) -> None:
+        """Keep these slots of each row, (rows, kept)."""
+        where = index[:, None, :, None].expand(-1, self.part.shape[1], -1, self.part.shape[3])
+        self.used = self.given + index.shape[1]
+        self.part[:, :, self.given : self.used] = self.part[:, :, self.given :].gather(2, where)
 
     def along(self, slots: Tensor) -> Tensor:
         """Those of one hypothesis a row: slots (rows, steps) -> (rows, heads, steps, size)."""
@@ -122,6 +144,9 @@ class Cache(Protocol):
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only."""
 
+    def compact(self, index: Tensor) -> None:
+        """Keep these slots only: (rows, kept)."""
+
 
 class OwnCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
@@ -135,6 +160,10 @@ class OwnCache:
         self.keys.keep(rows)
         self.values.keep(rows)
 
+    def compact(self, index: Tensor) -> None:
+        self.keys.compact(index)
+        self.values.compact(index)
+
 
 @dataclass
 class SourceCache:
@@ -144,6 +173,9 @@ class SourceCache:
 
     def keep(self, rows: Tensor) -> None:
         self.given = self.given.keep(rows)
+
+    def compact(self, index: Tensor) -> None:
+        pass
 
 
 @dataclass
@@ -156,6 +188,9 @@ class PreviousCache:
 
     def keep(self, rows: Tensor) -> None:
         self.keys, self.values, self.seen = self.keys[rows], self.values[rows], self.seen[rows]
+
+    def compact(self, index: Tensor) -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -170,6 +205,7 @@ class Mixer(Protocol):
     """What a system that mixes rows keeps while decoding."""
 
     def keep(self, rows: Tensor) -> None: ...
+    def compact(self, index: Tensor) -> None: ...
     def settle(self, row: int, tokens: Tensor) -> None:
         """A row is finished; these are the words of its current sentence."""
 
@@ -186,13 +222,21 @@ class Decoding:
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
         self.paths.reorder(parents)
+        if self.paths.slots.shape[2] % 8 == 7:
+            index = self.paths.compact()
+            if index is not None:
+                for part in self.parts():
+                    part.compact(index)
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only."""
         self.positions = self.positions[rows]
         self.paths.keep(rows)
-        for part in (*self.caches.values(), *([] if self.mixer is None else [self.mixer])):
+        for part in self.parts():
             part.keep(rows)
+
+    def parts(self) -> list[Cache]:
+        return [*self.caches.values(), *([] if self.mixer is None else [self.mixer])]
 
 
 class PrefixAttending(TargetAttending):
@@ -254,7 +298,7 @@ class CachedAttending:
         query, key, value = attention.project(x)  # (rows, beam, heads, size)
         keys, values = cache.keys.append(key), cache.values.append(value)
         seen = torch.cat([cache.seen.expand(-1, self.paths.beam, -1), self.paths.seen], dim=2)
-        mixed = nn.functional.scaled_dot_product_attention(query.transpose(1, 2), keys, values, attn_mask=seen[:, None])
+        mixed = attend_few(query.transpose(1, 2), keys, values, seen[:, None])
         return attention.join(mixed.transpose(1, 2))
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
@@ -279,5 +323,13 @@ def attend_masked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> 
     """Attention (..., queries, size) to padded keys; where none is seen the result is zero, as the padding is."""
     if not keys.shape[-2]:
         return torch.zeros_like(query)
-    seen = seen | ~seen.any(-1, keepdim=True)
-    return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
+    return attend_few(query, keys, values, seen | ~seen.any(-1, keepdim=True))
+
+
+def attend_few(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+    """Attention of a few queries, (..., queries, size), each of which sees at least one key."""
+    if query.is_cuda:
+        return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
+    # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
+    scores = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
+    return scores.masked_fill_(~seen, float("-inf")).softmax(-1) @ values

@@ -98,21 +98,20 @@ class Beam:
     def best_next(self, logits: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
         """The best tokens to go on with, and their log-probabilities: (rows, beam, twice the beam) each.
 
-        logits (rows, beam, text_size) are written over. full (rows,): only the end may come.
+        logits (rows, beam, text_size). full (rows,): only the end may come.
         """
         end = self.vocabulary.eos
-        logits = logits.float()
-        normaliser = logits.logsumexp(-1, keepdim=True)
-        logits[:, :, self.banned] = float("-inf")
+        found = logits.float().log_softmax(-1)
+        found[:, :, self.banned] = float("-inf")
         if not self.tokens.shape[2]:
-            logits[:, :, end] = float("-inf")  # an empty translation would lose a sentence
+            found[:, :, end] = float("-inf")  # an empty translation would lose a sentence
         if bool(full.any()):
-            only_end = logits[:, :, end].clone()
-            logits[full] = float("-inf")
-            logits[:, :, end] = only_end
+            only_end = found[:, :, end].clone()
+            found[full] = float("-inf")
+            found[:, :, end] = only_end
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.
-        top, words = logits.topk(min(2 * self.size, logits.shape[2]), dim=2)
-        return top - normaliser, words
+        top, words = found.topk(min(2 * self.size, found.shape[2]), dim=2)
+        return top, words
 
     def expand(self, logits: Tensor, full: Tensor, finished: Sequence[Hypotheses]) -> tuple[Tensor, Tensor]:
         """Grow by a token; those that end go to `finished`, of each row.
@@ -156,7 +155,7 @@ def beam_search(
     finished = [Hypotheses(length_penalty) for _ in limits]
     live = list(range(len(limits)))  # which row each row of the tensors is
     hypotheses = Beam(len(live), beam, model.vocabulary, device)
-    next_logits = logits[:, None].repeat(1, beam, 1)
+    next_logits = logits[:, None].expand(-1, beam, -1)
 
     for step in range(max(limits) + 1):
         full = torch.tensor([limits[row] <= step for row in live], device=device)

@@ -22,12 +22,17 @@ class Int8Weight:
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         scale = (weight.abs().amax(1) / 127).clamp_min(1e-12)
+        engine = torch.backends.quantized.engine
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns that quantised tensors may be replaced one day
             rounded = torch.quantize_per_channel(
                 weight, scale.double(), torch.zeros(len(weight), dtype=torch.long), 0, torch.qint8
             )
+        # Of the two kernels, the one is twice as fast for the tens of thousands of outputs of a vocabulary.
+        if len(weight) >= 8192 and "onednn" in torch.backends.quantized.supported_engines:
+            torch.backends.quantized.engine = "onednn"
         self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
+        torch.backends.quantized.engine = engine
 
     def __call__(self, x: Tensor) -> Tensor:
         """(..., inputs) -> (..., outputs)."""

@@ -16,6 +16,7 @@ import torch
 from docflat.checkpoints import ModelFolder, load_model
 from docflat.decoding import Decoder, DecodingSettings, Ids
 from docflat.errors import InputError
+from docflat.quantization import quantize
 from docflat.scoring import Scorer
 from docflat.subwords import Subwords
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from docflat.files import FileReport
 
 _BLANKS = re.compile(r"\s+")
+
+
+PRECISIONS = {"cpu": ("fp32", "int8"), "cuda": ("fp32", "bf16")}
 
 
 @dataclass
@@ -39,16 +43,26 @@ class Translator:
         folder: str | PathLike[str],
         device: str = "auto",
         first_pass: str | PathLike[str] | None = None,
+        precision: str = "auto",
     ) -> Translator:
-        """Load a model folder. device: auto (a GPU if there is one), cpu or cuda."""
+        """Load a model folder. device: auto (a GPU if there is one), cpu or cuda.
+
+        precision: fp32; bf16, on a GPU; int8, on a CPU; auto: bf16 on a GPU that has it, fp32 elsewhere.
+        """
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         if device == "cuda" and not torch.cuda.is_available():
             raise InputError("there is no GPU that torch can use; choose the device cpu or auto")
+        if precision == "auto":
+            half = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+            precision = "bf16" if half else "fp32"
+        if precision not in PRECISIONS[device]:
+            raise InputError(f"on {device} the precision is one of {', '.join(PRECISIONS[device])}, not {precision}")
         loaded = [load_model(Path(path)) for path in (folder, first_pass) if path is not None]
         for one in loaded:
-            half = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-            one.model.to(device=device, dtype=torch.bfloat16 if half else torch.float32)
+            one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+            if precision == "int8":
+                quantize(one.model)
         return cls(*loaded)
 
     @property

@@ -214,7 +214,7 @@ class Shouter:
     loaded: ClassVar[tuple[Any, ...]] = ()
 
     @classmethod
-    def load(cls, folder: Path, device: str, first_pass: Path | None) -> Shouter:
+    def load(cls, folder: Path, device: str, first_pass: Path | None, precision: str) -> Shouter:
         cls.loaded = (folder, device, first_pass)
         return cls()
 

@@ -179,6 +179,32 @@ def test_cached_decoding_is_full_recomputation(variant: str, given: bool) -> Non
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("variant", ["doc2doc", "docflat-c", "han", "hybrid"])
+def test_a_long_search_gives_up_what_no_hypothesis_needs(variant: str) -> None:
+    """Hypotheses that go on from one or two others leave slots behind; what is left is still the whole past."""
+    slow = Recomputed(variant)
+    model, beam, rows = slow.model, 3, range(len(slow.rows))
+    rng = np.random.default_rng(3)
+    context = GlobalContext(slow.batch.target, torch.arange(len(slow.rows)))
+    state, _ = model.start_decoding(slow.memory, slow.prefix, beam, context)
+    hypotheses: dict[int, list[Ids]] = {row: [[] for _ in range(beam)] for row in rows}
+    for step in range(26):
+        words = rng.integers(MASK + 1, TEXT_SIZE, (len(rows), beam))
+        logits = model.decode_one_token(state, torch.from_numpy(words))
+        for row in rows:
+            hypotheses[row] = [[*old, int(word)] for old, word in zip(hypotheses[row], words[row], strict=True)]
+            if step in (7, 8, 16, 25):
+                for k in range(beam):
+                    expected = slow.logits(slow.replaced({row: hypotheses[row][k]}), row)[-1]
+                    torch.testing.assert_close(logits[row, k], expected, **CLOSE)
+        parents = rng.integers(0, 2, (len(rows), beam))
+        state.reorder(torch.from_numpy(parents))
+        for row in rows:
+            hypotheses[row] = [hypotheses[row][parent] for parent in parents[row]]
+    assert state.paths.total < 26 * beam * 0.8
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("variant", TARGET_FLAT_VARIANTS)
 def test_rows_that_grow_together_see_each_other_as_they_were(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partial global context: at step s a row sees the rows before it in its document as they are at step s."""

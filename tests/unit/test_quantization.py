@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from conftest import VARIANTS, batch_of, build_variant, random_documents
+from docflat.errors import InputError
 from docflat.layers import SplitLinear
-from docflat.quantization import Int8Linear, quantize
+from docflat.quantization import Int8Embedding, Int8Linear, quantize
 from docflat.transformer import Transformer
+from docflat.translator import Translator
 
 
 def slow_int8(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -56,3 +60,13 @@ def test_every_system_is_close_to_itself_in_float32(variant: str) -> None:
     # Correlated, not equal: the tiny models are random and steep, real ones are measured in BLEU.
     pair = torch.stack([before.flatten(), after.flatten()])
     assert float(torch.corrcoef(pair)[0, 1]) > 0.9
+
+
+def test_a_folder_is_loaded_in_int8_where_a_cpu_does_the_work() -> None:
+    folder = Path(__file__).parents[1] / "data" / "model-format-1"
+    plain, int8 = (Translator.load(folder, device="cpu", precision=kind) for kind in ("fp32", "int8"))
+    assert isinstance(int8.folder.model.embedding, Int8Embedding)
+    assert not isinstance(plain.folder.model.embedding, Int8Embedding)
+    assert len(int8.translate(["a b c", "d e"], mode="sentence")) == 2
+    with pytest.raises(InputError, match="on cpu the precision is one of fp32, int8, not bf16"):
+        Translator.load(folder, device="cpu", precision="bf16")

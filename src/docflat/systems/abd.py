@@ -81,5 +81,8 @@ class RowMixer:
     def keep(self, rows: Tensor) -> None:
         self.read = self.read[rows]
 
+    def compact(self, index: Tensor) -> None:
+        pass
+
     def settle(self, row: int, tokens: Tensor) -> None:
         pass

@@ -216,6 +216,10 @@ class FlatMixer:
         if self.growing:
             self.live = self.live[rows]
 
+    def compact(self, index: Tensor) -> None:
+        for grown in self.grown:
+            grown.compact(index)
+
     def settle(self, row: int, tokens: Tensor) -> None:
         """The others see a finished row's translation, which need not be the best hypothesis they saw last."""
         if not self.growing:
