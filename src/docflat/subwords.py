@@ -77,7 +77,7 @@ class Subwords:
 
     def names(self) -> list[str]:
         """What tokenizer.json calls each id."""
-        return [self._tokenizer.id_to_token(number) for number in range(self.size)]
+        return [self._tokenizer.id_to_token(number) or "" for number in range(self.size)]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What each id stands for, with the blank before a word; of a character in several ids, the last one has it."""
