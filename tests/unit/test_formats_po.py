@@ -180,6 +180,17 @@ def test_arguments_keep_their_order(tmp_path: Path, flag: str, target: str, writ
         subprocess.run(["msgfmt", "--check-format", "-o", tmp_path / "a.mo", tmp_path / "a.po"], check=True)
 
 
+def test_keys_of_menus() -> None:
+    message = read_message("_Open File")
+    (own,) = message.segments
+    assert own.text == "Open File"
+    moved = (replace(own.spans[0], start=6, end=6),)
+    assert write_message(message, [Segment("Datei öffnen", moved)]) == "Datei _öffnen"
+    assert write_message(message, [Segment("Datei öffnen")]) == "_Datei öffnen"
+    for text in ("my_file &amp; _x _y", "AT&T", "a & b"):
+        assert read_message(text).segments[0].text == text
+
+
 def test_tags_follow_their_words() -> None:
     message = read_message("Click <b>here</b><br/> or copy <file> to ``x.rst`` at {name}.", ["python-brace-format"])
     (own,) = message.segments

@@ -13,6 +13,8 @@ from docflat.formats.segments import Segment, Span
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>")
 _SINGLE = {"br", "hr", "img", "p", "li"}  # tags that may stand alone; others are words, as in "copy <file>"
+_MNEMONIC = re.compile(r"(?<!\S)[_&](?=[^\W\d_])(?!\w+;)")  # "_Open", "&Open": the key that chooses it in a menu
+_LABEL = 60  # characters of what may have one
 _LONGEST = 10_000  # characters; what is longer is data, not language
 _FULL = 50  # characters of a line that may have been wrapped
 _PERCENT = (
@@ -141,7 +143,11 @@ def _read_part(part: str, pattern: re.Pattern[str]) -> Segment:
             kind = "close" if match[1] else "point" if match[3] else "open"
             tokens += [Token(part[place : match.start()], "text"), Token(match[0], kind, match[2])]
             place = match.end()
-    text, codes = read_tokens([*tokens, Token(part[place:], "text")])
+    tokens.append(Token(part[place:], "text"))
+    mark = _MNEMONIC.search(part) if len(part) <= _LABEL else None
+    if mark and part.count(mark[0]) == 1:
+        tokens = [piece for token in tokens for piece in _cut(token, mark[0])]
+    text, codes = read_tokens(tokens)
     spans = [*codes, *(Span(match.end(), match.end(), LineBreak(i)) for i, match in enumerate(re.finditer("\n", text)))]
     text = text.replace("\n", " ")
     pairs = [span for span in codes if span.start < span.end]
@@ -151,6 +157,14 @@ def _read_part(part: str, pattern: re.Pattern[str]) -> Segment:
             spans.append(Span(a, b, None, opaque=True))
     spans.sort(key=lambda span: (span.start, -span.end))
     return Segment(text, tuple(spans), why_kept(text))
+
+
+def _cut(token: Token, mark: str) -> list[Token]:
+    """A text with this mark as a point of its own."""
+    if token.kind != "text" or mark not in token.raw:
+        return [token]
+    before, _, after = token.raw.partition(mark)
+    return [Token(before, "text"), Token(mark, "point"), Token(after, "text")]
 
 
 def _write_part(own: Segment, new: Segment) -> str:
