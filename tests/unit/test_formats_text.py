@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 import site
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 from test_files import Stub
 
 from docflat.errors import InputError
 from docflat.files import FileReport, translate_segments
 from docflat.formats import FORMATS, find_format
-from docflat.formats.html_tokens import cut_html
 from docflat.formats.limits import MOST_BYTES, MOST_TEXT, parse_xml, read_file
 from docflat.formats.segments import ParsedFile, Segment
 
@@ -150,234 +146,7 @@ def test_any_json_is_found_as_the_library_finds_it(value: Any, ascii_only: bool,
         assert parsed.render(parsed.segments) == text.encode()
 
 
-# HTML
-
-PAGE = """<!DOCTYPE html>
-<html><head><title>Cats &amp; dogs</title><meta name="description" content="All of them">
-<style>p { a: "b" }</style></head>
-<body><!-- a note --><h1 id=x>Hello <em class="y">dear</em> world</h1>
-<p title='It&#39;s'>See <a href="a?b&amp;c"><b>our</b> page</a> &lt;now&gt; or run <code>x &amp; y</code>.<br>Next
- line <img src="i.png" alt="a cat"> with <a href="b"><img src="j.png"></a> and <i translate="no">Keep Me</i> here.</p>
-<pre>some code</pre><ul><li>one<li>two</ul><div class="a notranslate">Not this</div>
-<script>if (a < b) { "text" }</script><input type="submit" value="Send"><textarea>mine</textarea></body></html>
-"""
-
-
-def test_texts_of_html():
-    assert texts("x.html", PAGE) == [
-        "Cats & dogs",
-        "All of them",
-        "Hello dear world",
-        "It's",
-        "See our page <now> or run x & y.",
-        "a cat",
-        "Next\n line with and Keep Me here.",
-        "one",
-        "two",
-        "Send",
-    ]
-
-
-def test_html_is_translated_around_its_markup():
-    found = shouted("x.html", PAGE)
-    for part in (
-        "<title>CATS &amp; DOGS</title>",
-        'content="ALL OF THEM"',
-        '<h1 id=x>HELLO <em class="y">DEAR</em> WORLD</h1>',
-        "<p title='IT&#39;S'>",
-        '<a href="a?b&amp;c"><b>OUR</b> PAGE</a> &lt;NOW&gt; OR RUN <code>x &amp; y</code>.<br>NEXT LINE',
-        '<img src="i.png" alt="A CAT"> WITH <a href="b"><img src="j.png"></a> AND ',
-        '<i translate="no">Keep Me</i> HERE.</p>',
-        "<pre>some code</pre><ul><li>ONE<li>TWO</ul>",
-        "Not this",
-        '{ "text" }',
-        'value="SEND"',
-        ">mine<",
-        "<!-- a note -->",
-    ):
-        assert part in found
-
-
-@pytest.mark.parametrize("data", ["caf\xe9".encode("cp1252"), b'<meta charset="koi8-r"><p>\xcb\xcf\xd4</p>'])
-def test_html_in_other_encodings(data: bytes):
-    parsed = read("x.html", data)
-    assert parsed.render(parsed.segments) == data
-    new = parsed.render([Segment("我")])  # in none of these encodings
-    assert b"&#25105;" in new
-
-
-@pytest.mark.parametrize("data", [b"\xff\xfea\0", b"<meta charset=nonsense>", b"<meta charset=utf-8>\xff"])
-def test_html_that_cannot_be_read(data: bytes):
-    with pytest.raises(InputError, match=r"x\.html"):
-        read("x.html", data)
-
-
-class Oracle(HTMLParser):
-    """The tags as the standard library sees them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, Any]] = []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.append((tag, [name for name, value in attrs if value]))
-
-    def handle_endtag(self, tag: str) -> None:
-        self.tags.append(("/" + tag, []))
-
-    def handle_startendtag(self, tag: str, attrs: Any) -> None:
-        self.handle_starttag(tag, attrs)
-
-
-def tags_of(text: str) -> list[tuple[str, Any]]:
-    return [
-        (
-            "/" * (token.kind == "close") + token.name,
-            [name for name, a, b in token.attributes if text[a:b].strip("\"'")],
-        )
-        for token in cut_html(text)
-        if token.kind in ("open", "close")
-    ]
-
-
-HTML_PARTS = [
-    *("<p>", "</p>", "<b a=1>", "<a href='x\"y'>", '<img alt="a > b"/>', "<br/>", "text", " &amp; ", "a < b", "\n"),
-    *("<!-- <p> -->", "<script>if (a<b) '</p>'</script>", "<!doctype html>", "<title>a b</title>", "</b >"),
-    *("<i\nclass = x\tid>", "<?x y?>"),
-]
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from(HTML_PARTS), max_size=12))
-def test_tags_are_those_of_the_standard_library(parts: list[str]):
-    text = "".join(parts)
-    oracle = Oracle()
-    oracle.feed(text)
-    oracle.close()
-    assert tags_of(text) == oracle.tags
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from(HTML_PARTS), max_size=12))
-def test_translated_html_has_the_same_tags(parts: list[str]):
-    text = "".join(parts)
-    assert sorted(map(str, tags_of(shouted("x.html", text)))) == sorted(map(str, tags_of(text)))
-
-
-# Markdown
-
-NOTES = """\
----
-title: Not this
----
-# A *small* title #
-
-> A quote that goes
-> on, with `some code`, a [link **here**](u_(v) "T") and <https://x.org>.
-> Escapes: \\* &amp; 2 * 3 snake_case ![a cat](c.png) [![d](e)](f)
-
-| one | two \\| three |
-|-----|---|
-| *x* | y |
-
-- [ ] do {this}
-  with [ref] or [a text][ref]; note[^1].
-1. first\\
-   second
-
-```
-code
-```
-
-<div>HTML</div>
-
-Under
-lined
-=====
-
-[ref]: https://x.org "T"
-"""
-
-
-def test_texts_of_markdown():
-    assert texts("x.md", NOTES) == [
-        "A small title",
-        "A quote that goes\non, with some code, a link here and https://x.org.\nEscapes: * & 2 * 3 snake_case ",
-        "a cat",
-        "d",
-        "one",
-        "two | three",
-        "x",
-        "y",
-        "do {this}\nwith ref or a text; note.",
-        "first second",
-        "Under\nlined",
-    ]
-    kept = [segment.kept for segment in read("x.md", NOTES).segments if segment.kept]
-    assert kept == ["front matter", "code", "HTML"]
-
-
-def test_markdown_is_translated_around_its_markup():
-    found = shouted("x.md", NOTES)
-    for part in (
-        "---\ntitle: Not this\n---\n# A *SMALL* TITLE #\n",
-        '> A QUOTE THAT GOES ON, WITH `some code`, A [LINK **HERE**](u_(v) "T") AND <https://x.org>.\n> ESCAPES: ',
-        "![A CAT](c.png) [![D](e)](f)",
-        "| ONE | TWO \\| THREE |\n|-----|---|\n| *X* | Y |",
-        "- [ ] DO {this}",
-        "WITH [REF][ref] OR [A TEXT][ref]; NOTE[^1].",
-        "1. FIRST\\\n   SECOND\n",
-        "```\ncode\n```\n\n<div>HTML</div>\n\nUNDER LINED\n=====\n",
-    ):
-        assert part in found
-
-
-@pytest.mark.parametrize(
-    "text", ["* a", "# b", "1. c", "> d", "- e", "a*b*c", "_x_", "`y`", "[a](b)", "<b>", "&amp;", "\\*", "+ f"]
-)
-def test_translations_that_look_like_markdown_are_text(text: str):
-    """As an outside reader sees it."""
-    parsed = read("x.md", "Word.\n")
-    written = parsed.render([Segment(text)]).decode()
-    shown = MarkdownIt().render(written)
-    assert re.sub("<[^>]*>", "", shown).strip() == text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    assert shown.startswith("<p>")
-
-
-MARKDOWN_PARTS = [
-    *("# T\n", "a *b* c\n", "\n", "> q\n", "- i\n", "  - j `k`\n", "1. x\n", "```\nf\n```\n", "[l](u) w\n", "**b\n"),
-    *("a\tb\n", "\tcode\n", "| a | b |\n|---|---|\n| c | d |\n", "![i](s)", "<b>h</b> t\n", "&lt; e\\_f\n"),
-    *("w  \nx\n", "===\n", "[r]: u\n", "[r] s\n", "~~s~~\n"),
-]
-
-
-def shape(text: str) -> list[str]:
-    """Blocks and inline elements in their order, but for what becomes of line breaks."""
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
-    inline = [sorted(t.type for t in token.children or [] if t.type not in ("text", "softbreak")) for token in tokens]
-    return [f"{token.type} {found}" for token, found in zip(tokens, inline, strict=True)]
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from(MARKDOWN_PARTS), max_size=8))
-@example(["> q\n", "a *b* c\n"])
-def test_translated_markdown_has_the_same_shape(parts: list[str]):
-    text = "".join(parts)
-    assert shape(shouted("x.md", text)) == shape(text)
-
-
 # All of them
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.sampled_from([".txt", ".md", ".html"]),
-    st.lists(st.sampled_from([*HTML_PARTS, *MARKDOWN_PARTS, "\r\n", "\r", "\0", "\u2028", "ä", "\ufeff"]), max_size=12),
-)
-def test_any_text_comes_back_as_it_was(suffix: str, parts: list[str]):
-    data = "".join(parts).encode()
-    parsed = read("x" + suffix, data)
-    assert parsed.render(parsed.segments) == data
 
 
 @settings(max_examples=150, deadline=None)
