@@ -6,6 +6,7 @@ handed an `Attending` that does it, over a whole flat batch in training, over ca
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from typing import Any, Literal, Protocol
@@ -16,11 +17,10 @@ from torch.nn import functional as F
 
 from docflat.batches import Segments
 
-varlen_attn: Any
-try:
-    from torch.nn.attention.varlen import varlen_attn
-except ImportError:  # a torch build without it; the padded layout does the same, slower
-    varlen_attn = None
+varlen_attn: Any = None
+if torch.cuda.is_available():  # it takes a second to import, and there is nothing in it for a CPU
+    with contextlib.suppress(ImportError):  # a torch build without it; the padded layout does the same, slower
+        from torch.nn.attention.varlen import varlen_attn
 
 # torch 2.10 said is_causal, later releases say it by a window.
 _CAUSAL: dict[str, Any] = {"window_size": (-1, 0)}
