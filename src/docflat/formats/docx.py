@@ -21,7 +21,8 @@ from docflat.formats.styles import Style, Styles, is_typed
 _WRAPS = {"w:hyperlink", "w:ins", "w:moveTo", "w:customXml", "w:dir", "w:bdo"}
 _DELETED = {"w:del", "w:moveFrom"}
 # Of no use any more in a text that was translated; Word makes them anew.
-_STALE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen", "w:rPr", "w:pPr"}
+_STALE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"}
+_PROPERTIES = {"w:pPr", "w:rPr", "w:smartTagPr", "w:customXmlPr"}
 # Properties of a run that do not change its look, apart from what a style says.
 _UNSEEN = {"w:lang", "w:noProof", "w:rPrChange"}
 _OFF = {"0", "false", "off"}
@@ -131,7 +132,7 @@ class _Runs:
             return self._run(element)
         if element.tag == "w:smartTag":  # Word 2003's guesses at names and dates
             return self.items(element)
-        if element.tag in _STALE or element.tag == "w:smartTagPr":
+        if element.tag in _STALE or element.tag in _PROPERTIES:
             return ()
         whole = Piece(None, element.start, element.end)
         if element.tag == "w:fldSimple":
@@ -149,7 +150,7 @@ class _Runs:
         return (Raw((whole,), "object" if visible else "mark", formula),)
 
     def _wrap(self, element: Element, content: Element, items: list[Item]) -> Item:
-        properties = next((child for child in content if child.tag.endswith("Pr")), None)
+        properties = content.find("w:customXmlPr")
         inner = properties.end if properties else content.inner
         if self._xml.declares(element.start, inner):  # nothing inside can be moved out of it
             return Raw((Piece(None, element.start, element.end),), "object", items_text(items))
@@ -159,7 +160,7 @@ class _Runs:
     def _run(self, run: Element) -> Iterator[Item]:
         look, code, hidden = self._look(run)
         for child in run:
-            if child.tag in _STALE:
+            if child.tag in _STALE or child.tag in _PROPERTIES:
                 continue
             piece = Piece(look, child.start, child.end)
             text = _text(child)

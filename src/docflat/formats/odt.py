@@ -35,7 +35,7 @@ _MARKS = re.compile(
 _UNSEEN = re.compile(r"rsid|language|country|script|rfc-")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 _MOST_SPACES = 100  # of one element; a number in a file is no reason to make a text of any length
-_LONGEST_LOOK = 10_000  # bytes of the spans around a text
+_LONGEST_LOOK = 1000  # bytes of the spans around a text
 _PLAIN = Look((), b"", b"")
 
 

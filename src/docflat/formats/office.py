@@ -131,21 +131,23 @@ class Office:
         return out.getvalue()
 
 
-def mark_copies(places: Sequence[Place], copies: Sequence[Place]) -> None:
-    """Copies show the same text again, for other programs or in another way: those that are alike share segments."""
-    by_text = {tuple(place.segments): place for place in reversed(places)}
-    for place in copies:
+Seen = dict[tuple[Segment, ...], "Place"]
+
+
+def mark_copies(seen: Seen, places: Sequence[Place]) -> None:
+    """Those that show again, for other programs or in another way, what was seen before share its segments."""
+    for place in places:
         if place.copy_of is None and place.segments:
-            place.copy_of = by_text.get(tuple(place.segments))
+            place.copy_of = seen.get(tuple(place.segments))
+    for place in places:
+        seen.setdefault(tuple(place.segments), place)
 
 
 def mark_repeats(places: Sequence[Place]) -> None:
     """What is the same as something before it shares its segments."""
-    first: dict[tuple[Segment, ...], Place] = {}
+    seen: Seen = {}
     for place in places:
-        other = first.setdefault(tuple(place.segments), place)
-        if other is not place and place.copy_of is None and place.segments:
-            place.copy_of = other
+        mark_copies(seen, [place])
 
 
 def _differs(own: Segment, new: Segment) -> bool:

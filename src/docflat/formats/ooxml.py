@@ -9,7 +9,7 @@ from functools import lru_cache
 from docflat.errors import InputError
 from docflat.formats.inline import Paragraph, Write
 from docflat.formats.items import Item, Look, Piece, Raw, Text, clean
-from docflat.formats.office import Office, Place, mark_copies, mark_repeats, plain_attribute, plain_element
+from docflat.formats.office import Office, Place, Seen, mark_copies, mark_repeats, plain_attribute, plain_element
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.styles import is_typed
 
@@ -58,8 +58,9 @@ class Package(Office):
     def __init__(self, data: bytes, file: str, root: str, program: str) -> None:
         super().__init__(data, file, PREFIXES)
         self._added: set[str] = set()
+        self._named: dict[str, dict[str, tuple[str, str]]] = {}
         mains = [target for kind, target in self.related("") if kind == "officeDocument"]
-        if not mains or mains[0] not in self.members:
+        if not mains:
             raise InputError(f"is not a {program} file, or is broken: it has no main part", file)
         self.main = mains[0]
         if self.part(self.main).root.tag != root:
@@ -74,6 +75,11 @@ class Package(Office):
         return self._relations(name).get(number, ("", ""))[1]
 
     def _relations(self, name: str) -> dict[str, tuple[str, str]]:
+        if name not in self._named:
+            self._named[name] = self._read_relations(name)
+        return self._named[name]
+
+    def _read_relations(self, name: str) -> dict[str, tuple[str, str]]:
         folder, base = posixpath.split(name)
         relations = posixpath.join(folder, "_rels", f"{base}.rels")
         found = {}
@@ -103,10 +109,11 @@ class Package(Office):
         related = [(kind, target) for kind, target in self.related(name) if kind in _GRAPHICS]
         related = sorted({(kind, target) for kind, target in related if target not in self._added})
         places = {target: find_places(self.part(target), {"a:p": drawing_paragraph}) for _, target in related}
-        data = [place for kind, target in related if kind == "diagramData" for place in places[target]]
+        seen: Seen = {}
+        mark_copies(seen, [place for kind, target in related if kind == "diagramData" for place in places[target]])
         for kind, target in related:
             if kind == "diagramDrawing":
-                mark_copies(data, places[target])
+                mark_copies(seen, places[target])
             elif kind == "chart":
                 mark_repeats(places[target])  # every series names the categories again
             self.add(places[target] if target not in self._added else ())
@@ -134,11 +141,12 @@ def _find(xml: Xml, element: Element, makers: Mapping[str, Maker], skip: Skip, p
         places += [plain_element(xml, value) for value in element.walk() if value.tag == "c:v"]
         return
     first = len(places)
+    seen: Seen = {}
     for child in element:
         before = len(places)
         _find(xml, child, makers, skip, places)
         if child.tag in ("mc:Choice", "mc:Fallback"):
-            mark_copies(places[first:before], places[before:])
+            mark_copies(seen, places[before:])
     if element.tag == "w:drawing":
         mark_repeats([place for place in places[first:] if not isinstance(place, Paragraph)])
 

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 from docflat.errors import InputError
 from docflat.formats.limits import DEEPEST
 
-MOST_ELEMENTS = 1_000_000  # of one part: some 400 MB of memory. A novel in Word has some 200,000
+MOST_ELEMENTS = 1_000_000  # of one part: half a gigabyte, one with text in all of them. A novel in Word has 100,000
 _TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _NAME = re.compile(rb"[^\s/>]+")
 _ATTRIBUTE = re.compile(rb"""([^\s=<>/"']+)\s*=\s*("[^"]*"|'[^']*')""")
