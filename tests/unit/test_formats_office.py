@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import sysconfig
 from collections.abc import Iterable
 from dataclasses import replace
@@ -139,15 +141,12 @@ def mutate(data: bytes, changes: Iterable[tuple[float, bytes, int]]) -> bytes:
 
 # Real files of this machine
 
-FOLDERS = {Path(sysconfig.get_paths()["purelib"]), Path(sysconfig.get_config_var("prefix")) / "lib", Path("/usr/share")}
 REAL = sorted(
-    {
-        path
-        for folder in FOLDERS
-        for end in ("docx", "pptx", "odt")
-        for path in folder.rglob(f"*.{end}")
-        if path.is_file()
-    }
+    Path(folder, name)
+    for top in {sysconfig.get_paths()["purelib"], f"{sys.base_prefix}/lib", "/usr/share"}
+    for folder, _, names in os.walk(top)
+    for name in names
+    if name.endswith((".docx", ".pptx", ".odt"))
 )
 
 
