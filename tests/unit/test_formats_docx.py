@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from office_files import field, pack, paragraph, run, texts, translate, unpack, word
+from office_files import field, pack, paragraph, relations, run, texts, translate, unpack, word
 
 from docflat.formats.docx import Docx
 from docflat.formats.segments import Segment, Span
@@ -116,6 +116,15 @@ def test_parts_in_the_order_of_reading() -> None:
     assert shown(out["word/footnotes1.xml"].decode()) == " A NOTE."
     assert b" PAGE " in out["word/footer1.xml"]
     assert docx.Document(io.BytesIO(translate(data))).core_properties.title == "TITLE"
+
+
+def test_headers_of_many_sections_are_translated_once() -> None:
+    parts: dict[str, str | bytes] = dict(unpack(word(paragraph(run("Body")), header=paragraph(run("Header")))))
+    parts["word/header2.xml"] = parts["word/header1.xml"]
+    parts["word/_rels/document.xml.rels"] = relations("x/header header1.xml", "x/header header2.xml")
+    assert texts(pack(parts)) == ["Header", "Body"]
+    out = unpack(translate(pack(parts)))
+    assert [shown(out[f"word/header{i}.xml"].decode()) for i in (1, 2)] == ["HEADER", "HEADER"]
 
 
 def test_hyperlinks_keep_their_target_and_their_words() -> None:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from docflat.formats.fields import FieldMark, fold_fields, is_translated
 from docflat.formats.inline import Paragraph, Write
 from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
+from docflat.formats.office import Seen
 from docflat.formats.ooxml import Package, drawing_paragraph
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
@@ -38,19 +39,19 @@ class Docx:
         paragraphs = _Paragraphs(_read_styles(package))
         makers = {"w:p": paragraphs.make, "a:p": drawing_paragraph}
         package.add_title()
-        for name in _parts(package):
-            package.add_part(name, makers, lambda element: element.tag in _DELETED)
+        seen: Seen = {}
+        for kind, name in _parts(package):
+            repeats = seen if kind in ("header", "footer") else None  # of every section
+            package.add_part(name, makers, lambda element: element.tag in _DELETED, repeats)
         package.keep_code()
         return package
 
 
-def _parts(package: Package) -> Iterator[str]:
-    """The parts with text, in the order of reading."""
-    related = sorted(package.related(package.main))
-    for kinds in (("header",), (), ("footer",), ("footnotes",), ("endnotes",), ("comments",)):
-        if not kinds:
-            yield package.main
-        yield from (name for kind, name in dict.fromkeys(related) if kind in kinds)
+def _parts(package: Package) -> Iterator[tuple[str, str]]:
+    """The parts with text, each with its kind, in the order of reading."""
+    related = sorted([("body", package.main), *package.related(package.main)])
+    for kind in ("header", "body", "footer", "footnotes", "endnotes", "comments"):
+        yield from (part for part in related if part[0] == kind)
 
 
 def _read_styles(package: Package) -> Styles:

@@ -97,11 +97,19 @@ class Package(Office):
                 fields = [element for element in xml.root if element.tag in ("dc:title", "dc:subject")]
                 self.add([plain_element(xml, field) for field in fields])
 
-    def add_part(self, name: str, makers: Mapping[str, Maker], skip: Skip = lambda element: False) -> None:
-        """All text of a part, then that of its charts and diagrams; a part that was added before is left out."""
+    def add_part(
+        self, name: str, makers: Mapping[str, Maker], skip: Skip = lambda element: False, seen: Seen | None = None
+    ) -> None:
+        """All text of a part, then that of its charts and diagrams; a part that was added before is left out.
+
+        Parts with the same `seen` repeat each other: what is alike in them is translated once.
+        """
         if name not in self._added:
             self._added.add(name)
-            self.add(find_places(self.part(name), makers, skip))
+            places = find_places(self.part(name), makers, skip)
+            if seen is not None:
+                mark_copies(seen, places)
+            self.add(places)
             self._add_graphics(name)
 
     def _add_graphics(self, name: str) -> None:
