@@ -23,6 +23,7 @@ from docflat.projection import Piece, project
 from docflat.sentences import Range, split_sentences, strip
 
 LONGEST = 10_000  # characters of a sentence; what is longer is data, not language
+TOO_LONG = f"longer than {LONGEST} characters"
 MOST_SPANS = 2_000  # of a segment, likewise
 
 Pairs = Sequence[tuple[str, str]]
@@ -48,6 +49,7 @@ class FileReport:
     kept: Counter[str] = field(default_factory=Counter)  # segments, by reason
     sentences: int = 0  # translated
     unchanged: int = 0  # sentences that the model left as they were
+    too_long: int = 0  # sentences of these segments that were left as they are
     in_parts: int = 0  # sentences translated around what must not change, because the model had lost some of it
     rows: list[tuple[str, str, bool]] = field(default_factory=list)  # sentence, translation, not in parts
 
@@ -56,6 +58,8 @@ class FileReport:
         parts += [f"{count} kept: {reason}" for reason, count in sorted(self.kept.items())]
         if self.unchanged:
             parts.append(f"{self.unchanged} of {self.sentences} sentences came back unchanged")
+        if self.too_long:
+            parts.append(f"{self.too_long} sentences kept: {TOO_LONG}")
         if self.in_parts:
             parts.append(f"{self.in_parts} of {self.sentences} sentences in parts, to keep placeholders or code")
         return f"{self.file}: {'; '.join(parts)}"
@@ -102,17 +106,25 @@ class _Sentence:
         return [(place, wordy) for place, wordy in found if place[0] < place[1]]
 
 
-def split_segment(segment: Segment, language: str) -> list[_Sentence] | str:
-    """The sentences to translate, or why there are none."""
+@dataclass
+class _Split:
+    """A segment's sentences to translate."""
+
+    sentences: list[_Sentence] = field(default_factory=list)
+    kept: str = ""  # why there are none
+    too_long: int = 0  # sentences that are not among them
+
+
+def split_segment(segment: Segment, language: str) -> _Split:
     if segment.kept:
-        return segment.kept
+        return _Split(kept=segment.kept)
     if not any(map(str.isalpha, segment.text)):
-        return "no letters"
+        return _Split(kept="no letters")
     if len(segment.spans) > MOST_SPANS or _depth(segment) > DEEPEST:
-        return "too many formatted parts"
+        return _Split(kept="too many formatted parts")
     opaque = [(span.start, span.end) for span in segment.spans if span.opaque and span.start < span.end]
     fixed = join_ranges([*opaque, *find_placeholders(segment.text)])
-    found = []
+    split = _Split()
     left = deque(fixed)
     for start, end in split_sentences(segment.text, language, fixed):
         own = []
@@ -120,11 +132,14 @@ def split_segment(segment: Segment, language: str) -> list[_Sentence] | str:
             own.append(left.popleft())
         inside = [(max(a, start), min(b, end)) for a, b in own if b > start]
         sentence = _Sentence(segment.text, (start, end), inside, moves=inside == own)
-        if end - start <= LONGEST and any(wordy for _, wordy in sentence.between()):
-            found.append(sentence)
-    if found:
-        return found
-    return "only placeholders or code" if fixed else f"no sentence of less than {LONGEST} characters"
+        if any(wordy for _, wordy in sentence.between()):
+            if end - start > LONGEST:
+                split.too_long += 1
+            else:
+                split.sentences.append(sentence)
+    if not split.sentences:
+        split.kept = TOO_LONG if split.too_long else "only placeholders or code"
+    return split
 
 
 def _depth(segment: Segment) -> int:
@@ -140,7 +155,7 @@ def _depth(segment: Segment) -> int:
 
 
 def count_sentences(segments: Sequence[Segment], language: str) -> int:
-    return sum(len(found) for found in (split_segment(one, language) for one in segments) if not isinstance(found, str))
+    return sum(len(split_segment(segment, language).sentences) for segment in segments)
 
 
 def translate_segments(
@@ -154,9 +169,10 @@ def translate_segments(
     """Segments of one document, translated; the report is filled in."""
     split = [split_segment(segment, language) for segment in segments]
     report.segments = len(segments)
-    report.kept.update(reason for reason in split if isinstance(reason, str))
-    report.translated = sum(not isinstance(found, str) for found in split)
-    sentences = [sentence for found in split if not isinstance(found, str) for sentence in found]
+    report.kept.update(found.kept for found in split if found.kept)
+    report.translated = sum(not found.kept for found in split)
+    report.too_long = sum(found.too_long for found in split if not found.kept)
+    sentences = [sentence for found in split for sentence in found.sentences]
     report.sentences = len(sentences)
     if not sentences:
         return list(segments)
@@ -169,7 +185,7 @@ def translate_segments(
     report.unchanged = sum(sentence.translation == sentence.line for sentence in sentences)
     writer = _Writer(translator, settings)
     writer.in_parts([sentence for sentence in sentences if sentence.again is None])
-    translated = writer.segments(segments, split)
+    translated = writer.segments(segments, [found.sentences for found in split])
     report.in_parts = sum(sentence.parts is not None for sentence in sentences)
     report.rows += [(sentence.line, sentence.result, sentence.parts is None) for sentence in sentences]
     return translated
@@ -199,8 +215,8 @@ class _Writer:
                 for place, wordy in pieces
             ]
 
-    def segments(self, segments: Sequence[Segment], split: Sequence[list[_Sentence] | str]) -> list[Segment]:
-        todo = [(number, found) for number, found in enumerate(split) if not isinstance(found, str)]
+    def segments(self, segments: Sequence[Segment], split: Sequence[list[_Sentence]]) -> list[Segment]:
+        todo = [(number, found) for number, found in enumerate(split) if found]
         written = list(segments)
         self._align([(segments[number], found) for number, found in todo])
         again = []

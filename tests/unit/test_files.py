@@ -69,6 +69,15 @@ def test_a_sentence_the_model_leaves_alone_keeps_its_blanks():
     assert report.unchanged == 1
 
 
+def test_data_is_left_alone_and_counted():
+    long = "x" * 20_000
+    new, report = translated(Segment(f"One two. {long}"), str.upper)
+    assert new.text == f"ONE TWO. {long}"
+    assert str(report) == "x: 1 of 1 segments translated; 1 sentences kept: longer than 10000 characters"
+    _, report = translated(Segment(long), str.upper)
+    assert report.kept == {"longer than 10000 characters": 1}
+
+
 def test_placeholders_the_model_keeps_stay_where_it_puts_them():
     new, report = translated(Segment("Hello {name}, bye."), lambda text: "Ade, {name}, hallo.")
     assert (new.text, report.in_parts) == ("Ade, {name}, hallo.", 0)

@@ -39,7 +39,8 @@ def find_format(path: str | Path, **options: Any) -> Format:
     try:
         found: Format = getattr(import_module(f"docflat.formats.{module}"), name)(**options)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "docflat":
+        package = (error.name or "docflat").partition(".")[0]
+        if package == "docflat":
             raise
-        raise InputError(f"{suffix} files need {error.name}: pip install 'docflat[files]'", path) from None
+        raise InputError(f"{suffix} files need {package}: pip install 'docflat[files]'", path) from None
     return found

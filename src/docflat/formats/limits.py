@@ -83,8 +83,10 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left: int, file: 
 
 def parse_xml(data: bytes, file: str) -> etree._Element:
     """The root of an XML document. No entities, no network, no DTD; a comment or a CDATA section stays what it is."""
-    from lxml import etree
-
+    try:
+        from lxml import etree
+    except ImportError:
+        raise InputError("XML is read with lxml: pip install 'docflat[files]'", file) from None
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
