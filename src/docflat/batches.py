@@ -61,8 +61,9 @@ class Segments:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @cached_property
+    @property
     def lengths(self) -> Tensor:
+        # Not cached: before Python 3.12 that takes a lock, at which torch.compile breaks the graph.
         return self.starts.diff().long()  # (segments,)
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -195,6 +196,7 @@ def _usual_out(mapping: dict[str, Any]) -> str:
 
 
 def _set(mapping: dict[str, Any], keys: list[str], value: Any, override: str) -> None:
+    """What is on the way is copied: with a YAML alias it may be another stage's as well."""
     here: Any = mapping
     for depth, key in enumerate(keys):
         last = depth == len(keys) - 1
@@ -203,11 +205,11 @@ def _set(mapping: dict[str, Any], keys: list[str], value: Any, override: str) ->
                 raise InputError(f"{override!r}: there is no {'.'.join(keys[: depth + 1])}")
             if last:
                 here[int(key)] = value
-            here = here[int(key)]
+            here[int(key)] = here = copy(here[int(key)])
         elif isinstance(here, dict):
             if last:
                 here[key] = value
             else:
-                here = here.setdefault(key, {})
+                here[key] = here = copy(here.get(key, {}))
         else:
             raise InputError(f"{override!r}: {'.'.join(keys[:depth])} has no keys")

@@ -51,13 +51,16 @@ class Translator:
         """
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
-        if device == "cuda" and not torch.cuda.is_available():
+        kind = device.partition(":")[0]  # cuda:1 is the second GPU
+        if kind not in PRECISIONS:
+            raise InputError(f"there is no device {device!r}; choose auto, {' or '.join(PRECISIONS)}")
+        if kind == "cuda" and not torch.cuda.is_available():
             raise InputError("there is no GPU that torch can use; choose the device cpu or auto")
         if precision == "auto":
-            half = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+            half = kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
             precision = "bf16" if half else "fp32"
-        if precision not in PRECISIONS[device]:
-            raise InputError(f"on {device} the precision is one of {', '.join(PRECISIONS[device])}, not {precision}")
+        if precision not in PRECISIONS[kind]:
+            raise InputError(f"on {kind} the precision is one of {', '.join(PRECISIONS[kind])}, not {precision}")
         loaded = [load_model(Path(path)) for path in (folder, first_pass) if path is not None]
         for one in loaded:
             one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)

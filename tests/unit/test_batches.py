@@ -535,3 +535,14 @@ def test_ahead_stops_when_it_is_closed() -> None:
     count = len(made)
     time.sleep(0.3)
     assert len(made) == count <= 5
+
+
+def test_means_of_segments_compile_as_one_graph():
+    segments = Segments.of_lengths(np.array([3, 2, 4]))
+
+    def mean(flat: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        return Segments(starts, 4).mean(flat)
+
+    flat = torch.arange(9.0)[:, None]
+    found = torch.compile(mean, backend="eager", fullgraph=True)(flat, segments.starts)
+    assert found.squeeze(1).tolist() == [1, 3.5, 6.5]

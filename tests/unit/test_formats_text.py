@@ -16,7 +16,7 @@ from test_files import Stub
 from docflat.errors import InputError
 from docflat.files import FileReport, translate_segments
 from docflat.formats import FORMATS, find_format
-from docflat.formats.limits import MOST_BYTES, MOST_TEXT, parse_xml, read_file
+from docflat.formats.limits import MOST_BYTES, MOST_TEXT, read_file
 from docflat.formats.segments import ParsedFile, Segment
 
 TEXT_FORMATS = [".txt", ".md", ".html", ".json", ".jsonl"]
@@ -221,22 +221,3 @@ def test_deep_and_odd_files_are_no_trouble(name: str, hostile: str):
     parsed = read(name, hostile)
     assert parsed.render(parsed.segments) == hostile.encode()
     translate_segments(parsed.segments, Stub(str.upper), FileReport(name))
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b'<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>',
-        '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>'.encode("utf-16"),
-        b"<a>" * 3000 + b"</a>" * 3000,
-        b"<a",
-        b"",
-    ],
-)
-def test_hostile_xml(data: bytes):
-    with pytest.raises(InputError, match=r"^x: "):
-        parse_xml(data, "x")
-
-
-def test_xml_keeps_what_it_has():
-    assert parse_xml(b"<a>x<!-- y --><b/></a>", "x").tag == "a"

@@ -506,3 +506,9 @@ def test_no_torch_for_reading_a_wrong_recipe(tmp_path: Path):
     path = write(tmp_path, with_value("sead", 1))
     done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_an_override_of_one_stage_leaves_the_other(tmp_path: Path):
+    shared = "data: d\nout: x\nstages:\n  - {system: doc2doc, rows: &rows {context: 3}}\n  - {system: doc2doc, rows: *rows}\n"
+    recipe = load_recipe(write(tmp_path, shared), ["stages.1.rows.context=1"])
+    assert [stage.rows.context for stage in recipe.stages] == [3, 1]

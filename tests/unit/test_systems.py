@@ -10,14 +10,29 @@ import torch
 import yaml
 from safetensors.torch import save_file
 
-from conftest import BOS, INDEX_TOKENS, MASK, SIZES, TEXT_SIZE, vocabulary_for
+from conftest import (
+    BOS,
+    INDEX_TOKENS,
+    MASK,
+    SIZES,
+    TEXT_SIZE,
+    build,
+    corpus_of,
+    layout_for,
+    numbered_documents,
+    rows_for,
+    vocabulary_for,
+)
 from docflat import cli
+from docflat.batches import make_batch
 from docflat.checkpoints import ModelConfig, start_from
 from docflat.config import RowSettings
 from docflat.errors import InputError
 from docflat.recipe import load_recipe
+from docflat.rows import document_rows
 from docflat.systems import SYSTEMS
 from docflat.transformer import Transformer
+from docflat.translator import Translator
 
 Settings = dict[str, Any]
 
@@ -199,3 +214,23 @@ def test_the_joint_han_starts_from_the_han_encoder(tmp_path: Path):
     known = old.state_dict()
     assert any(name.startswith("source_han") for name in known)
     assert all(torch.equal(new.state_dict()[name], tensor) for name, tensor in known.items())
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_parameter_has_a_gradient_without_any_context(system: str):
+    """Processes that train together wait for the gradient of each, also in a batch of first sentences only."""
+    documents = numbered_documents([[(3, 2)], [(2, 4)]])
+    corpus, layout = corpus_of(documents), layout_for(system)
+    rows = document_rows(corpus.documents, corpus.source, corpus.target, rows_for(system), layout.index_tokens)
+    model = build(system)
+    loss, _ = model(make_batch(corpus.source, corpus.target, rows, layout))
+    loss.backward()
+    assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
+
+
+def test_a_device_that_is_none(tmp_path: Path):
+    with pytest.raises(InputError, match="there is no device 'tpu'; choose auto, cpu or cuda"):
+        Translator.load(tmp_path, device="tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="no GPU"):
+            Translator.load(tmp_path, device="cuda:0")

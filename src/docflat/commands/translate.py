@@ -45,6 +45,10 @@ def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="translate what has been translated before, too")
     parser.add_argument("--lines", action="store_true", help="every file is text, a sentence a line")
     parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
+    redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
+    parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
+    language = "of PO and XLIFF: the target language, put into a file that names none"
+    parser.add_argument("--target-language", metavar="CODE", help=language)
     parser.add_argument(
         "--source-language", default="en", metavar="CODE", help="whose rules split text into sentences (default: en)"
     )

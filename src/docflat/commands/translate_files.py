@@ -181,5 +181,7 @@ class _Runner:
     def _format(self, file: Path) -> Any:
         from docflat.formats import find_format
 
-        is_json = FORMATS[file.suffix.lower()].startswith("json:")
-        return find_format(file, **({"keys": self.arguments.keys} if is_json and self.arguments.keys else {}))
+        kind = FORMATS[file.suffix.lower()].partition(":")[0]
+        given = {"json": ("keys",), "po": ("redo", "target_language"), "xliff": ("redo", "target_language")}
+        options = {name: getattr(self.arguments, name) for name in given.get(kind, ())}
+        return find_format(file, **{name: value for name, value in options.items() if value})

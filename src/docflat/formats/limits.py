@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from docflat.errors import InputError
 
-if TYPE_CHECKING:
-    from lxml import etree
-
-MOST_BYTES = 64 << 20  # of a file, and of what a zip unpacks to
+MOST_BYTES = 64 << 20  # of a file
+MOST_UNPACKED = 128 << 20  # of what a zip unpacks to: decks are full of pictures, which do not get smaller in it
 MOST_TEXT = 8 << 20  # of plain text and markup: twice the Bible, and each short line of it may be a segment
 MOST_MEMBERS = 10_000  # of a zip
 MOST_RATIO = 200  # of unpacked to packed; XML of real documents packs to a tenth or so
@@ -53,19 +51,28 @@ def read_zip(data: bytes, file: str) -> dict[str, bytes]:
         raise InputError("is encrypted, or an office file of before 2007; save it anew, without a password", file)
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
+            members = [member for member in archive.infolist() if member.filename and not member.is_dir()]
             if len(members) > MOST_MEMBERS:
                 raise InputError(f"has {len(members)} parts; {MOST_MEMBERS} are the most", file)
             found: dict[str, bytes] = {}
+            left = MOST_UNPACKED
             for member in members:
                 if member.flag_bits & 1:
                     raise InputError("is encrypted; save it anew, without a password", file)
                 if member.filename in found:
                     raise InputError(f"has two parts named {member.filename!r}", file)
-                left = MOST_BYTES - sum(map(len, found.values()))
                 found[member.filename] = _unpack(archive, member, left, file)
+                left -= len(found[member.filename])
             return found
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        NotImplementedError,
+        ValueError,
+        OSError,
+    ) as error:
         raise InputError(f"is broken: {error}", file) from None
 
 
@@ -75,34 +82,7 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left: int, file: 
     with archive.open(member) as stream:
         data = stream.read(allowed + 1)
     if len(data) > left:
-        raise InputError(f"unpacks to more than {MOST_BYTES >> 20} MiB, the most of one file", file)
+        raise InputError(f"unpacks to more than {MOST_UNPACKED >> 20} MiB, the most of one file", file)
     if len(data) > allowed:
         raise InputError(f"{member.filename} unpacks to more than {MOST_RATIO} times its size: a zip bomb?", file)
     return data
-
-
-def parse_xml(data: bytes, file: str) -> etree._Element:
-    """The root of an XML document. No entities, no network, no DTD; a comment or a CDATA section stays what it is."""
-    try:
-        from lxml import etree
-    except ImportError:
-        raise InputError("XML is read with lxml: pip install 'docflat[files]'", file) from None
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        huge_tree=False,  # libxml2's own limits: depth, length of a text
-        strip_cdata=False,
-        remove_blank_text=False,
-    )
-    if b"<!ENTITY" in data:
-        raise InputError("declares XML entities, which are not read", file)
-    try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise InputError(f"is not XML: {error}", file) from None
-    declared: Any = root.getroottree().docinfo.internalDTD  # the stubs know little of it
-    if declared is not None and declared.entities():  # in another encoding
-        raise InputError("declares XML entities, which are not read", file)
-    return root
