@@ -509,6 +509,7 @@ def test_no_torch_for_reading_a_wrong_recipe(tmp_path: Path):
 
 
 def test_an_override_of_one_stage_leaves_the_other(tmp_path: Path):
-    shared = "data: d\nout: x\nstages:\n  - {system: doc2doc, rows: &rows {context: 3}}\n  - {system: doc2doc, rows: *rows}\n"
-    recipe = load_recipe(write(tmp_path, shared), ["stages.1.rows.context=1"])
+    stages = "[{system: doc2doc, rows: &rows {context: 3}}, {system: doc2doc, rows: *rows}]"
+    path = write(tmp_path, f"data: d\nout: x\nstages: {stages}\n")
+    recipe = load_recipe(path, ["stages.1.rows.context=1"])
     assert [stage.rows.context for stage in recipe.stages] == [3, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -16,20 +17,15 @@ from conftest import (
     MASK,
     SIZES,
     TEXT_SIZE,
-    build,
-    corpus_of,
-    layout_for,
-    numbered_documents,
-    rows_for,
+    batch_of,
+    random_documents,
     vocabulary_for,
 )
 from docflat import cli
-from docflat.batches import make_batch
 from docflat.checkpoints import ModelConfig, start_from
 from docflat.config import RowSettings
 from docflat.errors import InputError
 from docflat.recipe import load_recipe
-from docflat.rows import document_rows
 from docflat.systems import SYSTEMS
 from docflat.transformer import Transformer
 from docflat.translator import Translator
@@ -219,11 +215,10 @@ def test_the_joint_han_starts_from_the_han_encoder(tmp_path: Path):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_parameter_has_a_gradient_without_any_context(system: str):
     """Processes that train together wait for the gradient of each, also in a batch of first sentences only."""
-    documents = numbered_documents([[(3, 2)], [(2, 4)]])
-    corpus, layout = corpus_of(documents), layout_for(system)
-    rows = document_rows(corpus.documents, corpus.source, corpus.target, rows_for(system), layout.index_tokens)
-    model = build(system)
-    loss, _ = model(make_batch(corpus.source, corpus.target, rows, layout))
+    batch, _ = batch_of(random_documents(np.random.default_rng(0), [1, 1]), system)
+    given = SYSTEMS[system]
+    model = given.build(SIZES, vocabulary_for(TEXT_SIZE - MASK - 1), given.read_options({}))
+    loss, _ = model(batch)
     loss.backward()
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
 
