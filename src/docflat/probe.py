@@ -32,7 +32,7 @@ class Probe:
     """What is measured: the same for every system."""
 
     language: Language
-    context: int = 3  # sentences of local context
+    context: int = 3  # sentences of local context, for systems that leave it open
     training_documents: int = 4000
     test_documents: int = 200
     batch_tokens: int = 2048
@@ -103,7 +103,10 @@ def prepared_data(probe: Probe, folder: Path) -> Path:
 def recipe(probe: Probe, folder: Path, data: Path, system: str, steps: int, start: Path | None) -> Recipe:
     stage = Stage(
         system,
-        rows=RowSettings(max_tokens=64, index_shift=0.0),
+        # Some systems have a local context of their own, or none.
+        rows=RowSettings(
+            context=None if "context" in find_system(system).rows else probe.context, max_tokens=64, index_shift=0.0
+        ),
         start=start,
         batch_tokens=probe.batch_tokens,
         accumulate=1,

@@ -143,7 +143,7 @@ def load_recipe(paths: Path | Sequence[Path], overrides: Sequence[str] = ()) -> 
 
 def read_layer(path: Path, above: Sequence[Path] = ()) -> Layer:
     """A file over those it extends."""
-    if path in above:
+    if path.resolve() in above:
         raise InputError("extends itself, by way of others" if len(above) > 1 else "extends itself", path)
     mapping, lines = read_yaml(path)
     below = mapping.pop("extends", None)
@@ -151,7 +151,7 @@ def read_layer(path: Path, above: Sequence[Path] = ()) -> Layer:
         return mapping, lines
     if not isinstance(below, str):
         raise InputError(f"extends: expected a file, found {below!r}", *lines["extends"])
-    return merge(read_layer(path.parent / below, (*above, path)), (mapping, lines))
+    return merge(read_layer(path.parent / below, (*above, path.resolve())), (mapping, lines))
 
 
 def merge(below: Layer, above: Layer) -> Layer:

@@ -16,7 +16,7 @@ from torch import Tensor
 from docflat.attending import Memory, TargetAttending
 from docflat.batches import Layout, Segments, Side, flatten_side, labels_of, make_batch
 from docflat.checkpoints import ModelFolder
-from docflat.decoding import Ids, SentenceList
+from docflat.decoding import DecodingSettings, Ids, SentenceList
 from docflat.layers import Attention, Reach, attend
 from docflat.rows import Array, Rows, row_lengths, trim
 from docflat.transformer import Transformer
@@ -67,11 +67,11 @@ class _Running:
 class Scorer:
     """Scores given translations with a model."""
 
-    def __init__(self, folder: ModelFolder, window: int = 16, budget: int = 0) -> None:
-        """window: rows of a document that see each other; budget: tokens a batch, 0: by the device."""
+    def __init__(self, folder: ModelFolder, window: int = 0, budget: int = 0) -> None:
+        """window: rows of a document that see each other, 0: as in training; budget: tokens a batch, 0: by device."""
         self.model, self.rows = folder.model, folder.config.rows
         self.layout: Layout = folder.system.layout(self.rows, self.model.vocabulary)
-        self.window = min(window, self.rows.window or window)
+        self.window = window or self.rows.window or DecodingSettings.window
         self.device = self.model.embedding.weight.device
         self.budget = budget or (16384 if self.device.type == "cuda" else 2048)
 

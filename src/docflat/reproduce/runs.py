@@ -97,8 +97,12 @@ class Plan:
             device_name(recipe.device),
             self.scale,
             list(self.settings),
-            f"beam {self.beam}, global context {self.global_context}",
+            self.decoding,
         )
+
+    @property
+    def decoding(self) -> str:
+        return f"beam {self.beam}, global context {self.global_context}"
 
 
 @dataclass
@@ -229,6 +233,10 @@ def check(plan: Plan, jobs: Sequence[Job]) -> None:
             # The numbers that are missing would be of a model that was trained with those.
             message = f"{job.name} was trained with other settings ({' '.join(before) or 'none'})"
             raise InputError(f"{message}; say the same, or choose another --out", plan.results)
+        other = next((record.origin.decoding for record in records if record.job == job.name), plan.decoding)
+        if other != plan.decoding and not JobRun(plan, job).finished():
+            message = f"{job.name} was decoded with {other}; say the same, or choose another --out"
+            raise InputError(message, plan.results)
     for record in records:
         dataset = plan.datasets.get(record.job.partition("/")[0])
         if dataset is None or (record.metric.startswith("accuracy") and dataset.contrastive is None):

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from docflat.attending import Memory, SegmentAttending, SideAttending
 from docflat.batches import Side
 from docflat.config import ModelSizes
+from docflat.errors import InputError
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -35,7 +36,10 @@ class FlatTrans(Transformer):
         self, sizes: ModelSizes, vocabulary: Vocabulary, options: FlatTransOptions, dropout: float = 0.0
     ) -> None:
         super().__init__(sizes, vocabulary, dropout)
-        self.lower_layers = max(0, sizes.encoder_layers - options.top_layers)
+        self.lower_layers = sizes.encoder_layers - options.top_layers
+        if self.lower_layers < 1:
+            layers = f"{options.top_layers} top layers of {sizes.encoder_layers}"
+            raise InputError(f"flattrans: {layers} leave none that sees the context; that is the system sent2sent")
         self.segments = nn.Parameter(torch.zeros(2, sizes.dim))  # of the context, of the current sentence
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
