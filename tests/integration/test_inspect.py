@@ -143,7 +143,7 @@ def test_page_pictures_and_numbers(models: dict[str, Path], files: tuple[Path, P
     assert str(tmp_path / "out" / "inspect.html") in capsys.readouterr().out
 
     assert numbers["system"] == "docflat-c"
-    assert numbers["window"] == 16
+    assert numbers["window"] == 32
     for name, sentences in (("source", SOURCE), ("target", TARGET)):
         side = numbers[name]
         assert side["sentences"] == sentences

@@ -36,7 +36,8 @@ class FlatTrans(Transformer):
         self, sizes: ModelSizes, vocabulary: Vocabulary, options: FlatTransOptions, dropout: float = 0.0
     ) -> None:
         super().__init__(sizes, vocabulary, dropout)
-        self.lower_layers = sizes.encoder_layers - options.top_layers
+        lone = sizes.encoder_layers == 1  # it must be the one that sees the context
+        self.lower_layers = 1 if lone else sizes.encoder_layers - options.top_layers
         if self.lower_layers < 1:
             layers = f"{options.top_layers} top layers of {sizes.encoder_layers}"
             raise InputError(f"flattrans: {layers} leave none that sees the context; that is the system sent2sent")
