@@ -34,7 +34,7 @@ class DecodingSettings:
     beam: int = 5
     length_penalty: float = 1.0  # scores are divided by length ** this
     window: int = 16  # rows of a document that see each other, the paper's inference batch size
-    batch_size: int = 64  # rows decoded together; changes the speed, not the result
+    batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
 
     def __post_init__(self) -> None:
         for name in ("beam", "window", "batch_size"):

@@ -139,6 +139,15 @@ def test_other_settings_are_refused_where_a_model_was_trained_already(killed: Pa
     assert "trained with other settings" in stderr.splitlines()[-1]
 
 
+def test_another_decoding_is_refused_where_some_numbers_are_there(killed: Path):
+    """Numbers of two beams side by side would be compared as if they were of one."""
+    choice = ["--only=speed", "--systems=docflat-c", "--datasets=ted", *QUICK]
+    for other in ("--beam=2", "--global-context=first-pass"):
+        status, _, stderr = reproduce(killed, *choice, other)
+        assert status == 2
+        assert "was decoded with beam 5, global context partial" in stderr.splitlines()[-1]
+
+
 def test_a_metric_that_comes_later_needs_no_new_translation(killed: Path, monkeypatch: pytest.MonkeyPatch):
     """COMET stands for it, and the number of letters for COMET."""
     monkeypatch.setattr(metrics, "check_names", lambda *names, **source: None)

@@ -85,7 +85,9 @@ def _add_decoding(parser: ArgumentParser) -> None:
     )
     window = "sentences of a document that see each other (default: as the model was trained, or 16)"
     parser.add_argument("--window", type=whole(1), metavar="N", help=window)
-    add_number(parser, "--batch-size", 64, "sentences decoded together; changes the speed, not the result")
+    add_number(
+        parser, "--batch-size", 64, "sentences decoded together; changes the speed, not the result, but for rounding"
+    )
     add_boundaries(parser)
     parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line")
     parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines where documents start")
