@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from docflat.reproduce.grid import DATASETS, WINDOW, Cell, Job, Measure, Row, Table, Where, look_up, paper
 
@@ -220,40 +220,36 @@ def distance_figure() -> Table:
 
 
 def context_figures() -> list[Table]:
-    block = "local_context_size_fig_ted"
-    sizes = paper()[block]["sizes"]
-    systems = [name for name in paper()[block] if name != "sizes"]
-    found = []
-    for metric in TRANSLATION:
-        rows = []
-        for system in systems:
-            measures = [Measure(with_context(system, size), metric, WINDOW) for size in sizes]
-            rows.append(_curve(system, measures, (block, system, metric)))
-        found.append(_size_figure("context", "local context size", sizes, metric, rows))
-    return found
+    return _size_figures(
+        "context",
+        "local context size",
+        "local_context_size_fig_ted",
+        lambda system, metric, size: Measure(with_context(system, size), metric, WINDOW),
+    )
 
 
 def batch_figures() -> list[Table]:
-    block = "inference_batch_size_fig_ted"
+    return _size_figures(
+        "batch",
+        "inference batch size",
+        "inference_batch_size_fig_ted",
+        lambda system, metric, size: Measure(usual("ted", system), metric, size),
+    )
+
+
+def _size_figures(name: str, what: str, block: str, measure: Callable[[str, str, int], Measure]) -> list[Table]:
+    """Scores by a size, a curve a system: one figure a metric."""
     sizes = paper()[block]["sizes"]
-    systems = [name for name in paper()[block] if name != "sizes"]
+    systems = [system for system in paper()[block] if system != "sizes"]
     found = []
     for metric in TRANSLATION:
         rows = []
         for system in systems:
-            measures = [Measure(usual("ted", system), metric, size) for size in sizes]
-            rows.append(_curve(system, measures, (block, system, metric)))
-        found.append(_size_figure("batch", "inference batch size", sizes, metric, rows))
+            cells = (Cell(measure(system, metric, size), (block, system, metric, n)) for n, size in enumerate(sizes))
+            rows.append(Row(system, tuple(cells)))
+        title, axes = f"Figure: {metric.upper()} by {what}, TED", (f"{what}, sentences", metric.upper())
+        found.append(Table(name, title, tuple(map(str, sizes)), tuple(rows), "lines", axes))
     return found
-
-
-def _curve(label: str, measures: Sequence[Measure], path: Where) -> Row:
-    return Row(label, tuple(Cell(measure, (*path, number)) for number, measure in enumerate(measures)))
-
-
-def _size_figure(name: str, what: str, sizes: Sequence[int], metric: str, rows: list[Row]) -> Table:
-    title = f"Figure: {metric.upper()} by {what}, TED"
-    return Table(name, title, tuple(map(str, sizes)), tuple(rows), "lines", (f"{what}, sentences", metric.upper()))
 
 
 def abd_table() -> Table:
