@@ -1,0 +1,355 @@
+"""Training speed of stage I against peers, on the same sentence pairs in the same run.
+
+    python benchmarks/train_peers.py                                    made-up sentences, small model, CPU
+    python benchmarks/train_peers.py --data prepared/europarl --base --warmup 12
+
+docflat: sent2sent on flat batches, compiled. huggingface: a MarianMTModel of the same sizes with its own attention and
+its trainer's loss, on padded batches of sentences of like length; huggingface-compiled: the same, compiled.
+torch: a compiled torch.nn.Transformer of the same sizes on random rows of 32 tokens, which need no padding and no shape
+but one; what to expect where nothing is lost. All have dropout 0.1, label smoothing 0.1 and a fused Adam.
+
+Tokens are those of the target side without padding; batches have at most --batch-tokens with it. The memory is what a
+peer takes by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from docflat.batches import Batch, Batches
+from docflat.checkpoints import vocabulary_of
+from docflat.config import ModelSizes, RowSettings
+from docflat.console import print_table
+from docflat.corpus import Corpus
+from docflat.decoding import SentenceList
+from docflat.subwords import Subwords
+from docflat.systems import find_system
+from docflat.training import compile_parts
+from docflat.transformer import Vocabulary
+
+SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
+SMOOTHING, DROPOUT = 0.1, 0.1
+ROW = 32  # tokens of a row for the stock Transformer
+IGNORED = -100  # the label of padding
+
+
+def made_up(sentences: int, vocabulary: int) -> tuple[Any, Any, Any]:
+    """Pairs whose lengths are spread like those of real ones (median 24 subwords) and go together as theirs do."""
+    rng = np.random.default_rng(1)
+    source = rng.lognormal(np.log(24), 0.6, sentences)
+    sides = []
+    for lengths in (source, source * rng.lognormal(0, 0.2, sentences)):
+        clipped = np.clip(lengths, 1, 200).astype(int)
+        sides.append(SentenceList([rng.integers(4, vocabulary, n).tolist() for n in clipped]))
+    return np.array([0, sentences]), sides[0], sides[1]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all of them train on."""
+
+    sizes: ModelSizes
+    vocabulary: Vocabulary
+    warmup: list[Batch]
+    timed: list[Batch]
+    batch_tokens: int
+    pad_to: int
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class Peer:
+    model: nn.Module
+    loss: Callable[[Any], Tensor]  # of a batch, the mean over its labels
+    warmup: Sequence[Any]
+    timed: Sequence[Any]
+    tokens: int  # useful target tokens of `timed`
+
+
+def ours(task: Task) -> Peer:
+    system = find_system("sent2sent")
+    model = system.build(task.sizes, task.vocabulary, system.read_options({}), dropout=DROPOUT).to(task.device).train()
+    compile_parts(model)
+    warmup, timed = ([batch.to(task.device) for batch in batches] for batches in (task.warmup, task.timed))
+
+    def loss(batch: Batch) -> Tensor:
+        return model(batch, SMOOTHING)[0] / len(batch.labels)
+
+    return Peer(model, loss, warmup, timed, labels_of(task.timed))
+
+
+def labels_of(batches: Sequence[Batch]) -> int:
+    return sum(len(batch.labels) for batch in batches)
+
+
+def marian(sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> Any:
+    """Hugging Face's Transformer of these sizes with random weights; it knows no index tokens."""
+    from transformers import MarianConfig, MarianMTModel  # type: ignore[import-not-found, unused-ignore]
+
+    config = MarianConfig(
+        vocab_size=vocabulary.text_size,
+        d_model=sizes.dim,
+        encoder_layers=sizes.encoder_layers,
+        decoder_layers=sizes.decoder_layers,
+        encoder_attention_heads=sizes.heads,
+        decoder_attention_heads=sizes.heads,
+        encoder_ffn_dim=sizes.feed_forward,
+        decoder_ffn_dim=sizes.feed_forward,
+        activation_function="relu",
+        dropout=dropout,
+        activation_dropout=dropout,
+        scale_embedding=True,
+        pad_token_id=Subwords.pad,
+        bos_token_id=vocabulary.bos,
+        eos_token_id=vocabulary.eos,
+        decoder_start_token_id=vocabulary.bos,
+        forced_eos_token_id=None,
+    )
+    return MarianMTModel(config)
+
+
+def hugging_face(task: Task, compile_: bool = False) -> Peer:
+    from transformers.trainer_pt_utils import LabelSmoother  # type: ignore[import-not-found, unused-ignore]
+
+    model = marian(task.sizes, task.vocabulary, DROPOUT).to(task.device).train()
+    runner: Any = torch.compile(model, dynamic=True) if compile_ else model
+    smoother: Any = LabelSmoother(SMOOTHING, IGNORED)
+
+    def loss(batch: tuple[Tensor, Tensor, Tensor, int]) -> Tensor:
+        source, target, labels, count = batch
+        # No mask for the target, as its collator gives none: the causal one hides the padding.
+        output = runner(
+            input_ids=source, attention_mask=source != Subwords.pad, decoder_input_ids=target, use_cache=False
+        )
+        return smoother(output, labels, num_items_in_batch=count)
+
+    warmup, timed = padded(task.warmup, task), padded(task.timed, task)
+    return Peer(model, loss, warmup, timed, sum(count for *_, count in timed))
+
+
+def padded(batches: Sequence[Batch], task: Task) -> list[tuple[Tensor, Tensor, Tensor, int]]:
+    """The same sentences, those of like length together: source, target and labels (rows, tokens); how many labels."""
+    sides: list[list[Tensor]] = [[], [], []]
+    for batch in batches:
+        lengths = batch.target.rows.lengths.tolist()
+        sides[0] += batch.source.tokens.split(batch.source.rows.lengths.tolist())
+        sides[1] += batch.target.tokens.split(lengths)
+        sides[2] += batch.labels.split(lengths)
+
+    def longer(pair: tuple[Tensor, ...]) -> int:
+        return max(len(pair[0]), len(pair[1]))
+
+    def ceiling(length: int) -> int:
+        return -(-length // task.pad_to) * task.pad_to
+
+    cuts: list[list[tuple[Tensor, ...]]] = [[]]
+    # By the longer side, which the budget is about: batches are as full as can be.
+    for pair in sorted(zip(*sides, strict=True), key=lambda pair: (longer(pair), len(pair[1]))):
+        if cuts[-1] and (len(cuts[-1]) + 1) * ceiling(longer(pair)) > task.batch_tokens:
+            cuts.append([])
+        cuts[-1].append(pair)
+
+    def pad(sentences: Sequence[Tensor], value: int) -> Tensor:
+        block = torch.full((len(sentences), ceiling(max(map(len, sentences)))), value)
+        for row, tokens in zip(block, sentences, strict=True):
+            row[: len(tokens)] = tokens
+        return block.to(task.device)
+
+    laid_out = []
+    for number in np.random.default_rng(1).permutation(len(cuts)):
+        source, target, labels = zip(*cuts[number], strict=True)
+        count = sum(map(len, labels))
+        laid_out.append((pad(source, Subwords.pad), pad(target, Subwords.pad), pad(labels, IGNORED), count))
+    return laid_out
+
+
+class Stock(nn.Module):
+    """torch.nn.Transformer between one table that embeds and predicts."""
+
+    def __init__(self, sizes: ModelSizes, vocabulary: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, sizes.dim)
+        nn.init.normal_(self.embedding.weight, std=sizes.dim**-0.5)
+        self.transformer = nn.Transformer(
+            sizes.dim,
+            sizes.heads,
+            sizes.encoder_layers,
+            sizes.decoder_layers,
+            sizes.feed_forward,
+            DROPOUT,
+            batch_first=True,
+        )
+        for module in self.transformer.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0  # the others have none there
+        self.dropout = nn.Dropout(DROPOUT)
+        self.positions: Tensor
+        self.register_buffer("positions", torch.randn(ROW, sizes.dim))  # any will do: what counts is the time
+        self.mask: Tensor
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(ROW))
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """(rows, ROW) -> (rows, ROW, dim)."""
+        return self.dropout(self.embedding(tokens) * self.positions.shape[1] ** 0.5 + self.positions)
+
+    def forward(self, source: Tensor, target: Tensor, labels: Tensor) -> Tensor:
+        """(rows, ROW) each -> the mean loss."""
+        states = self.transformer(self.embed(source), self.embed(target), tgt_mask=self.mask, tgt_is_causal=True)
+        logits = nn.functional.linear(states, self.embedding.weight).flatten(0, 1)
+        return nn.functional.cross_entropy(logits, labels.flatten(), label_smoothing=SMOOTHING)
+
+
+def stock(task: Task) -> Peer:
+    model = Stock(task.sizes, task.vocabulary.text_size).to(task.device).train()
+    runner = torch.compile(model, dynamic=False)
+    rows = task.batch_tokens // ROW
+    batches = [
+        torch.randint(4, task.vocabulary.text_size, (3, rows, ROW), device=task.device)
+        for _ in (*task.warmup, *task.timed)
+    ]
+    timed = batches[len(task.warmup) :]
+    return Peer(model, lambda batch: runner(*batch), batches[: len(task.warmup)], timed, len(timed) * rows * ROW)
+
+
+PEERS: dict[str, Callable[[Task], Peer]] = {
+    "docflat": ours,
+    "torch": stock,
+    "huggingface": hugging_face,
+    "huggingface-compiled": lambda task: hugging_face(task, compile_=True),
+}
+
+
+class Run:
+    """The training of one of them, ready to be timed."""
+
+    def __init__(self, name: str, task: Task, precision: str) -> None:
+        self.name, self.cuda = name, task.device.type == "cuda"
+        torch.manual_seed(1)
+        before = 0
+        if self.cuda:
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+        self.peer = PEERS[name](task)
+        self.optimizer = torch.optim.Adam(self.peer.model.parameters(), lr=1e-4, fused=True)
+        self.cast = torch.autocast(task.device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+        self.step(self.peer.warmup)
+        self.seconds: list[float] = []
+        self.time()  # what is slow the first time only
+        self.at_first = self.seconds.pop()
+        self.memory = (torch.cuda.max_memory_allocated() - before) / 2**30 if self.cuda else None
+
+    def step(self, batches: Sequence[Any]) -> None:
+        for batch in batches:
+            with self.cast:
+                loss = self.peer.loss(batch)
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+        if self.cuda:
+            torch.cuda.synchronize()
+
+    def time(self) -> None:
+        start = time.perf_counter()
+        self.step(self.peer.timed)
+        self.seconds.append(time.perf_counter() - start)
+
+    def result(self) -> list[Any]:
+        seconds = statistics.median(self.seconds)
+        return [self.name, self.peer.tokens / seconds, len(self.peer.timed) / seconds, self.memory]
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def guarded(name: str, action: Callable[[], Any]) -> bool:
+    """Whether it went well; one that fails must not take the others along."""
+    try:
+        action()
+    except Exception as error:
+        say(f"{name}: failed: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
+    else:
+        return True
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return False
+
+
+def read_task(options: argparse.Namespace) -> Task:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    budget = options.batch_tokens or (32_768 if device.type == "cuda" else 2048)
+    wanted = options.warmup + options.steps
+    if options.data:
+        vocabulary = vocabulary_of(Subwords.load(options.data / "tokenizer.json"))
+        corpus = Corpus.open(options.data / "train")
+        data: tuple[Any, Any, Any] = (corpus.documents, corpus.source, corpus.target)
+    else:
+        text_size = 32_000 if options.base else 1000
+        vocabulary = Vocabulary(text_size + 256, text_size, 1, 2, 3)
+        data = made_up((wanted + 2) * budget // 20, text_size)  # a sentence has some 30 tokens
+    system = find_system("sent2sent")
+    rows = system.rows_of(RowSettings())
+    plan = Batches(*data, rows, system.layout(rows, vocabulary), budget, shuffle_rows=True).plan(
+        np.random.default_rng(1)
+    )
+    if len(plan) < wanted:
+        raise SystemExit(f"the data has {len(plan)} batches, but --warmup and --steps want {wanted}")
+    batches = [plan[number] for number in range(wanted)]
+    sizes = ModelSizes() if options.base else SMALL
+    warmup, timed = batches[: options.warmup], batches[options.warmup :]
+    return Task(sizes, vocabulary, warmup, timed, budget, options.pad_to, device)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="a folder of `docflat prepare`")
+    parser.add_argument("--peers", default="docflat,torch,huggingface", help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--base", action="store_true", help="Transformer-base instead of a small model")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), help="default: bf16 on a GPU")
+    parser.add_argument("--batch-tokens", type=int, help="default: 32768 on a GPU, 2048 elsewhere")
+    parser.add_argument("--pad-to", type=int, default=1, help="huggingface: lengths are multiples of this")
+    parser.add_argument("--warmup", type=int, default=5, help="updates before the clock starts")
+    parser.add_argument("--steps", type=int, default=20, help="flat batches to time, in each round")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the median counts")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    torch.set_float32_matmul_precision("high")
+    torch._dynamo.config.recompile_limit = 200
+    task = read_task(options)
+    precision = options.precision or ("bf16" if task.device.type == "cuda" else "fp32")
+    runs: list[Run] = []
+    for name in options.peers.split(","):
+        start = time.perf_counter()
+        if guarded(name, lambda name=name: runs.append(Run(name, task, precision))):  # type: ignore[misc]
+            run = runs[-1]
+            speed, taken = run.peer.tokens / run.at_first, time.perf_counter() - start
+            say(f"{name}: ready after {taken:.0f} s, {speed:,.0f} target tokens/s before the rounds")
+    for number in range(options.rounds):  # in turns, so that a busy moment of the machine meets all of them
+        runs = [run for run in runs if guarded(run.name, run.time)]
+        for name, tokens, updates, *_ in (run.result() for run in runs):
+            say(f"round {number + 1}: {name}: {tokens:,.0f} target tokens/s, {updates:.2f} updates/s so far")
+    rows = [run.result() for run in runs]
+    base = next((row[1] for row in rows if row[0] == "docflat"), None)
+    print_table(
+        ["what", "target tokens/s", "updates/s", "peak GiB", "docflat to it"],
+        [[*row, base / row[1] if base else None] for row in rows],
+        options.json,
+    )
+
+
+if __name__ == "__main__":
+    main()
