@@ -328,17 +328,23 @@ class Batches:
         layout: Layout,
         budget: int,
         shuffle_rows: bool = False,
+        times: Array | None = None,
     ) -> None:
-        """shuffle_rows: rows stand alone (a sentence system), so they are mixed freely."""
+        """shuffle_rows: rows stand alone (a sentence system), so they are mixed freely.
+
+        times (documents,): how often an epoch of training sees each document; none: once.
+        """
         if layout.slot:  # a row as long as the budget would leave no room for its slot
             settings = replace(settings, max_tokens=min(settings.max_tokens, budget - 1))
         self.documents, self.source, self.target = documents, source, target
-        self.settings, self.layout, self.budget = settings, layout, budget
+        self.settings, self.layout, self.budget, self.times = settings, layout, budget, times
         self.shuffle_rows = shuffle_rows or settings.global_context == "irrelevant"
 
     def plan(self, rng: np.random.Generator | None = None) -> Plan:
         """Rows cut into batches; with `rng` as an epoch of training, without as they stand in the corpus."""
-        rows = document_rows(self.documents, self.source, self.target, self.settings, self.layout.index_tokens, rng)
+        rows = document_rows(
+            self.documents, self.source, self.target, self.settings, self.layout.index_tokens, rng, self.times
+        )
         first = None
         if rng is not None:
             if self.shuffle_rows:

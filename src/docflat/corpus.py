@@ -14,7 +14,8 @@ import os
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
+from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,14 @@ class Counts:
     sentences: int
     source_tokens: int
     target_tokens: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Documents in a row that came from one source file."""
+
+    name: str
+    counts: Counts
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,7 @@ class Corpus:
     hash: str  # of its contents
     vocabulary: int  # all ids are below this
     about: Mapping[str, Any]  # where it came from, as the writer was told
+    parts: tuple[Part, ...] = ()  # all documents in their order; none: written by a docflat that did not note them
 
     @property
     def counts(self) -> Counts:
@@ -75,6 +85,25 @@ class Corpus:
     def __len__(self) -> int:
         """How many documents."""
         return len(self.documents) - 1
+
+    def times(self, sampling: Mapping[str, float], where: str = "sampling") -> Array:
+        """How often an epoch sees each document, by the names of parts or by globs of them: (documents,).
+
+        A part's own name comes before globs, of which the first counts; what is not named is seen once.
+        where: what an error calls the setting.
+        """
+        names = [part.name for part in self.parts]
+        if not names:
+            raise InputError(f"{where}: the parts of {self.name} are not known: run docflat prepare again")
+        for pattern in sampling:
+            matching(pattern, names, where)
+        weights = [
+            sampling.get(name, next((sampling[glob] for glob in sampling if fnmatchcase(name, glob)), 1.0))
+            for name in names
+        ]
+        if not any(weights):
+            raise InputError(f"{where}: with 0 for all parts there is nothing to learn from")
+        return np.repeat(weights, [part.counts.documents for part in self.parts])
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Corpus:
@@ -93,7 +122,8 @@ class Corpus:
             for name in SIDES
         )
         name = folder.resolve().name
-        return cls(source, target, documents, name, facts["hash"], facts["vocabulary"], facts["about"])
+        parts = _read_parts(facts, folder / "corpus.json")
+        return cls(source, target, documents, name, facts["hash"], facts["vocabulary"], facts["about"], parts)
 
 
 class CorpusWriter:
@@ -107,6 +137,7 @@ class CorpusWriter:
         self._hashes = [hashlib.sha256() for _ in SIDES]
         self._ends = [array("q", [0]) for _ in SIDES]
         self._documents = array("q", [0])
+        self._parts: dict[str, Counts] = {}  # what there was at the end of each
 
     def __enter__(self) -> CorpusWriter:
         with ExitStack() as stack:
@@ -126,10 +157,20 @@ class CorpusWriter:
         """What has been added so far."""
         return Counts(len(self._documents) - 1, self._documents[-1], self._ends[0][-1], self._ends[1][-1])
 
-    def add(self, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> None:
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What has been added so far, by the file that it came from."""
+        parts, before = [], (0, 0, 0, 0)
+        for name, counts in self._parts.items():
+            now = astuple(counts)
+            parts.append(Part(name, Counts(*(b - a for a, b in zip(before, now, strict=True)))))
+            before = now
+        return tuple(parts)
+
+    def add(self, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]], part: str = "") -> None:
         """Add a document: the ids of its sentences, which may be empty."""
         self.extend(source, target)
-        self.end_document()
+        self.end_document(part)
 
     def extend(self, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> None:
         """Add sentences to the document under way; for documents whose ids would fill the memory."""
@@ -146,12 +187,15 @@ class CorpusWriter:
             for sentence in sentences:
                 ends.append(ends[-1] + len(sentence))
 
-    def end_document(self) -> None:
-        """The sentences added since the last document are one."""
+    def end_document(self, part: str = "") -> None:
+        """The sentences added since the last document are one; the documents of a part follow each other."""
         sentences = len(self._ends[0]) - 1
         if sentences == self._documents[-1]:
             raise ValueError("a document without sentences")
+        if part in self._parts and part != next(reversed(self._parts)):
+            raise ValueError(f"documents of {part!r} before and after those of another part")
         self._documents.append(sentences)
+        self._parts[part] = self.counts
 
     def _finish(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -175,10 +219,19 @@ class CorpusWriter:
             "dtype": self._type.name,
             "vocabulary": self._vocabulary,
             "hash": total.hexdigest()[:16],
+            "parts": [{"name": part.name, **asdict(part.counts)} for part in self.parts],
             "about": self._about,
         }
         text = json.dumps(facts, indent=2)
         (self._partial / "corpus.json").write_text(text + "\n", encoding="utf-8")
+
+
+def matching(pattern: str, names: Sequence[str], where: str) -> list[str]:
+    """The parts of this name, or else those that the glob fits; none is an error of the setting `where`."""
+    found = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+    if not found:
+        raise InputError(f"{where}: there is no part {pattern!r}; the parts are {', '.join(names)}")
+    return found
 
 
 def _token_type(vocabulary: int) -> np.dtype[Any]:
@@ -207,6 +260,22 @@ def _read_facts(file: Path) -> dict[str, Any]:
     if facts["dtype"] != _token_type(facts["vocabulary"]).name:
         raise InputError(f"dtype {facts['dtype']} does not go with {facts['vocabulary']} ids", file)
     return facts
+
+
+def _read_parts(facts: Mapping[str, Any], file: Path) -> tuple[Part, ...]:
+    """The parts of the index, which a corpus of an earlier docflat lacks."""
+    if "parts" not in facts:
+        return ()
+    keys = [field.name for field in fields(Counts)]
+    try:
+        parts = tuple(Part(str(each["name"]), Counts(*(int(each[key]) for key in keys))) for each in facts["parts"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"cannot use 'parts': {error!r}", file) from None
+    columns = zip(*(astuple(part.counts) for part in parts), strict=True)
+    for key, column in zip(keys, columns, strict=bool(parts)):
+        if min(column) < 0 or sum(column) != facts[key]:
+            raise InputError(f"cannot use 'parts': they do not add up to {facts[key]} {key}", file)
+    return parts
 
 
 def _read_ends(file: Path, count: int, total: int) -> Array:

@@ -18,7 +18,7 @@ from docflat.errors import InputError
 from docflat.streams import OPENERS as OPENERS
 from docflat.streams import chunks_of, lines_of
 
-Boundaries = Literal["auto", "empty-lines", "d-lines", "docids", "starts", "none"]
+Boundaries = Literal["auto", "empty-lines", "d-lines", "docids", "starts", "lines", "none"]
 Row = tuple[str, str | None, str]  # source, target, docid
 Record = tuple[bool, list[str], list[str] | None, str]  # whether a whole document, source, target, docid
 
@@ -146,6 +146,8 @@ def _documents(pair: Pair, lines: Iterator[str], with_target: bool) -> Iterator[
 
     if mode == "empty-lines" or mode == "d-lines":
         return _split_at_marks(rows, mode, pair)
+    if mode == "lines":
+        return (Document([s], None if t is None else [t], "", line) for line, (s, t, _) in enumerate(rows, 1))
     if mode == "none":
         return _split_at_changes(((s, t, "") for s, t, _ in rows), named=False)
     if mode == "starts":

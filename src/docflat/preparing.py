@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import tee, zip_longest
+from dataclasses import dataclass, field, replace
+from itertools import compress, tee, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,10 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from docflat.atomic import whole_folder
+from docflat.cleaning import Cleaning
 from docflat.console import progress
-from docflat.corpus import CorpusWriter, Counts
+from docflat.corpus import CorpusWriter, Counts, Part, matching
 from docflat.documents import Pair, read_documents
 from docflat.errors import InputError
+from docflat.streams import OPENERS
 from docflat.subwords import Subwords
 
 CHUNK = 20_000  # sentences encoded at once: enough to keep all cores busy, and some 100 MB
@@ -45,6 +48,8 @@ class Prepared:
     train: Counts
     valid: Counts | None
     notes: tuple[str, ...]  # what the user should know, a sentence each
+    parts: tuple[Part, ...]  # of train
+    dropped: dict[str, dict[str, int]]  # pairs that cleaning left out of a part, by what is wrong with them
 
 
 def prepare(
@@ -58,12 +63,19 @@ def prepare(
     learn_from: int = 1_000_000,
     hold_out: int = 2000,
     force: bool = False,
+    loose: Sequence[str] = (),
+    clean: bool = False,
+    exclude: Sequence[Path] = (),
 ) -> Prepared:
     """Encode corpora into the folder `out`, which appears when all is done; an error leaves nothing behind.
 
     Without `valid_pairs`, whole documents of about `hold_out` sentences are held out for validation.
     `tokenizer` is an existing tokenizer.json to encode with; without it, subwords are learned from at most
     `learn_from` sentence pairs. `force` replaces an earlier result.
+
+    Each source file is a part of the corpus. `loose` names parts, or globs of them, that are sentences without
+    documents. `clean` leaves bad pairs out of the training text (see cleaning.py), `exclude` names files of source
+    sentences that must not be in it.
     """
     if not pairs:
         raise InputError("nothing to prepare: no training files")
@@ -73,6 +85,8 @@ def prepare(
         raise InputError(f"cannot hold out {hold_out} sentences")
     for pair in (*pairs, *valid_pairs):
         _check_files(pair)
+    texts = _texts(pairs, loose, Cleaning(clean, exclude) if clean or exclude else None)
+    valid_texts = _texts(valid_pairs)
     subwords = None if tokenizer is None else Subwords.load(tokenizer)
     if subwords is not None and moses is not None and moses != subwords.moses:
         raise InputError(f"was not learned with Moses for {moses[0]} and {moses[1]}", tokenizer)
@@ -80,11 +94,14 @@ def prepare(
         _check_replaceable(Path(out))
     with whole_folder(Path(out), force) as folder:
         with progress("counting") as advance:
-            sizes, valid_sizes = _document_sizes(pairs, advance), _document_sizes(valid_pairs, advance)
+            sizes, valid_sizes = _document_sizes(texts, advance), _document_sizes(valid_texts, advance)
+        dropped = {text.name: dict(text.dropped) for text in texts}
+        if not len(sizes):
+            raise InputError("nothing to prepare: cleaning leaves no sentence")
         held = choose_held_out(sizes, 0 if valid_pairs else hold_out)
         notes = [] if valid_pairs or not hold_out else _hold_out_notes(sizes, held)
         if subwords is None:
-            subwords = _learn(pairs, sizes, held, learn_from, vocabulary, index_tokens, moses)
+            subwords = _learn(texts, sizes, held, learn_from, vocabulary, index_tokens, moses)
             if subwords.text_size < vocabulary:
                 notes.append(f"The text has only {subwords.text_size} subwords, not {vocabulary}.")
         subwords.save(folder / "tokenizer.json")
@@ -98,14 +115,16 @@ def prepare(
         }
         with ExitStack() as stack:
             advance = stack.enter_context(progress("encoding", total=int(sizes.sum() + valid_sizes.sum())))
-            about_train = {"files": [_describe(pair) for pair in pairs], **about}
+            about_train: dict[str, Any] = {"files": [_describe(text.pair) for text in texts], **about}
+            if clean or exclude:
+                about_train |= {"clean": clean, "exclude": [file.name for file in exclude], "dropped": dropped}
             about_valid = {"files": [_describe(pair) for pair in valid_pairs or pairs], **about}
             train = stack.enter_context(CorpusWriter(folder / "train", subwords.size, about_train))
             valid = train
             if valid_pairs or held.any():
                 valid = stack.enter_context(CorpusWriter(folder / "valid", subwords.size, about_valid))
-            _encode(pairs, sizes, [valid if each else train for each in held], subwords, advance)
-            _encode(valid_pairs, valid_sizes, [valid] * len(valid_sizes), subwords, advance)
+            _encode(texts, sizes, [valid if each else train for each in held], subwords, advance)
+            _encode(valid_texts, valid_sizes, [valid] * len(valid_sizes), subwords, advance)
         return Prepared(
             Path(out),
             subwords.text_size,
@@ -113,7 +132,60 @@ def prepare(
             train.counts,
             None if valid is train else valid.counts,
             tuple(notes),
+            train.parts,
+            dropped,
         )
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A part of the input."""
+
+    name: str
+    pair: Pair
+    cleaning: Cleaning | None
+    dropped: Counter[str] = field(default_factory=Counter)  # as found when it was last read
+
+    def documents(self) -> Iterator[tuple[list[str], list[str]]]:
+        """The sentences of each document that are kept: source and target."""
+        self.dropped.clear()
+        for document in read_documents(self.pair):
+            if document.target is None:
+                raise InputError("there is no target side to learn from", self.pair.source, document.line)
+            if self.cleaning is None:
+                yield document.source, document.target
+                continue
+            faults = list(map(self.cleaning.fault, document.source, document.target))
+            self.dropped.update(filter(None, faults))
+            if not all(faults):
+                kept = [not fault for fault in faults]
+                yield list(compress(document.source, kept)), list(compress(document.target, kept))
+
+
+def _texts(pairs: Sequence[Pair], loose: Sequence[str] = (), cleaning: Cleaning | None = None) -> list[_Text]:
+    names = part_names([pair.source for pair in pairs])
+    alone = {name for pattern in loose for name in matching(pattern, names, "--loose")}
+    return [
+        _Text(name, replace(pair, boundaries="lines") if name in alone else pair, cleaning)
+        for name, pair in zip(names, pairs, strict=True)
+    ]
+
+
+def part_names(files: Sequence[Path]) -> list[str]:
+    """What parts are called: their source files below the folder that holds all, without language or kind.
+
+    a/europarl/train.en.xz and a/web/fsfe.en.xz are europarl/train and web/fsfe. A name that is taken gets a number.
+    """
+    paths = [Path(os.path.abspath(file)) for file in files]
+    above = os.path.commonpath([path.parent for path in paths]) if paths else ""
+    names: list[str] = []
+    for path in paths:
+        if path.suffix.lower() in OPENERS:
+            path = path.with_suffix("")
+        name = path.with_suffix("").relative_to(above).as_posix()
+        same = sum(name == other.partition("#")[0] for other in names)
+        names.append(f"{name}#{same + 1}" if same else name)
+    return names
 
 
 def choose_held_out(sizes: Array, sentences: int) -> Array:
@@ -146,7 +218,7 @@ def _hold_out_notes(sizes: Array, held: Array) -> list[str]:
 
 
 def _learn(
-    pairs: Sequence[Pair],
+    texts: Sequence[_Text],
     sizes: Array,
     held: Array,
     learn_from: int,
@@ -155,7 +227,7 @@ def _learn(
     moses: tuple[str, str] | None,
 ) -> Subwords:
     with progress("learning subwords", total=int(sizes.sum())) as advance:
-        sources, targets = tee(_sample(pairs, sizes, held, learn_from, advance))
+        sources, targets = tee(_sample(texts, sizes, held, learn_from, advance))
         return Subwords.learn(
             (source for source, _ in sources),
             vocabulary,
@@ -165,12 +237,14 @@ def _learn(
         )
 
 
-def _sample(pairs: Sequence[Pair], sizes: Array, held: Array, most: int, advance: Advance) -> Iterator[tuple[str, str]]:
+def _sample(
+    texts: Sequence[_Text], sizes: Array, held: Array, most: int, advance: Advance
+) -> Iterator[tuple[str, str]]:
     """Sentence pairs evenly spread through what is not held out: `most`, or all if there are fewer."""
     available = int(sizes[~held].sum())
     wanted = min(most, available)
     place = 0
-    for (source, target), skip in zip(_documents(pairs, advance), held, strict=False):
+    for (source, target), skip in zip(_documents(texts, advance), held, strict=False):
         if skip:
             continue
         for sentences in zip(source, target, strict=True):
@@ -185,11 +259,12 @@ class _Piece(NamedTuple):
     source: list[str]
     target: list[str]
     writer: CorpusWriter
+    part: str
     is_end: bool
 
 
 def _encode(
-    pairs: Sequence[Pair],
+    texts: Sequence[_Text],
     sizes: Array,
     writers: Sequence[CorpusWriter],
     subwords: Subwords,
@@ -198,7 +273,7 @@ def _encode(
     """Encode each document into its writer, many at a time."""
     chunk: list[_Piece] = []
     waiting = 0
-    for piece in _pieces(pairs, sizes, writers):
+    for piece in _pieces(texts, sizes, writers):
         chunk.append(piece)
         waiting += len(piece.source)
         if waiting >= CHUNK:
@@ -217,39 +292,37 @@ def _encode_chunk(chunk: Sequence[_Piece], subwords: Subwords) -> None:
         end = start + len(piece.source)
         piece.writer.extend(source_ids[start:end], target_ids[start:end])
         if piece.is_end:
-            piece.writer.end_document()
+            piece.writer.end_document(piece.part)
         start = end
 
 
-def _pieces(pairs: Sequence[Pair], sizes: Array, writers: Sequence[CorpusWriter]) -> Iterator[_Piece]:
-    for text, size, writer in zip_longest(_documents(pairs), sizes, writers):
-        if text is None or size is None or len(text[0]) != size:
+def _pieces(texts: Sequence[_Text], sizes: Array, writers: Sequence[CorpusWriter]) -> Iterator[_Piece]:
+    documents = ((text.name, document) for text in texts for document in text.documents())
+    for found, size, writer in zip_longest(documents, sizes, writers):
+        if found is None or size is None or len(found[1][0]) != size:
             raise InputError("the files have changed while they were read")
-        source, target = text
+        part, (source, target) = found
         for start in range(0, len(source), CHUNK):
             end = start + CHUNK
-            yield _Piece(source[start:end], target[start:end], writer, end >= len(source))
+            yield _Piece(source[start:end], target[start:end], writer, part, end >= len(source))
 
 
-def _documents(pairs: Sequence[Pair], advance: Advance | None = None) -> Iterator[tuple[list[str], list[str]]]:
+def _documents(texts: Sequence[_Text], advance: Advance) -> Iterator[tuple[list[str], list[str]]]:
     """The sentences of each document: source and target."""
     passed = 0
-    for pair in pairs:
-        for document in read_documents(pair):
-            if document.target is None:
-                raise InputError("there is no target side to learn from", pair.source, document.line)
-            yield document.source, document.target
-            passed += len(document.source)
-            if advance and passed >= CHUNK:  # moving the bar takes longer than reading a sentence
+    for text in texts:
+        for source, target in text.documents():
+            yield source, target
+            passed += len(source)
+            if passed >= CHUNK:  # moving the bar takes longer than reading a sentence
                 advance(passed)
                 passed = 0
-    if advance:
-        advance(passed)
+    advance(passed)
 
 
-def _document_sizes(pairs: Sequence[Pair], advance: Advance) -> Array:
+def _document_sizes(texts: Sequence[_Text], advance: Advance) -> Array:
     """Sentences of each document: (documents,) int64."""
-    sizes = array("q", (len(source) for source, _ in _documents(pairs, advance)))
+    sizes = array("q", (len(source) for source, _ in _documents(texts, advance)))
     return np.array(sizes, np.int64)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from copy import copy
@@ -24,6 +25,7 @@ class Stage:
     options: dict[str, Any] = field(default_factory=dict)  # the system's own switches
     rows: RowSettings = field(default_factory=RowSettings)  # local context, and which rows see each other
     start: Path | None = None  # a model folder to start from instead (first stage only)
+    sampling: dict[str, float] | None = None  # by parts of the data: how often an epoch sees them; none: all once
 
     batch_tokens: int = 4096  # no side of a micro-batch has more tokens
     accumulate: int = 8  # micro-batches a step, over all processes together
@@ -66,6 +68,8 @@ class Stage:
             raise ValueError("betas: must be at least 0 and less than 1")
         if self.sentence_rate is not None and self.sentence_rate < 0:
             raise ValueError("sentence_rate: must not be negative")
+        if any(not 0 <= times < math.inf for times in (self.sampling or {}).values()):
+            raise ValueError("sampling: must not be negative, nor infinite")
         if self.learning_rate <= 0:
             raise ValueError("learning_rate: must be more than 0")
         if self.rows.max_tokens > self.batch_tokens:

@@ -92,18 +92,24 @@ def document_rows(
     settings: RowSettings,
     index_tokens: int,
     rng: np.random.Generator | None = None,
+    times: Array | None = None,
 ) -> Rows:
     """One row for each sentence that can be learned from, document by document.
 
     documents (documents + 1,): document d is the sentences documents[d]:documents[d + 1]. With `rng` (training)
     the documents come in random order, and the random settings apply; without, in their own order and as they are.
+    times (documents,): how often training sees each; 2.5 is twice, or by chance three times, each time by itself.
     Left out are sentences with an empty side, and those longer than a row may be even without context.
     """
     settings = settings.filled()
     assert settings.context is not None
     target_context = settings.target_context is True
     sizes = np.diff(documents)
-    order = np.arange(len(sizes)) if rng is None else rng.permutation(len(sizes))
+    order = np.arange(len(sizes))
+    if rng is not None:
+        if times is not None:
+            order = np.repeat(order, (times // 1 + (rng.random(len(sizes)) < times % 1)).astype(np.int64))
+        order = rng.permutation(order)
     sizes = sizes[order]
     document = np.repeat(np.arange(len(sizes)), sizes)  # (sentences,) in the new order
     place = np.arange(len(document)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -30,7 +30,7 @@ from docflat.checkpoints import (
     write_json,
 )
 from docflat.console import warn
-from docflat.corpus import Corpus
+from docflat.corpus import Array, Corpus
 from docflat.errors import InputError
 from docflat.log import Log
 from docflat.meter import Meter
@@ -76,7 +76,7 @@ def steps_from(
     while True:
         chosen: list[tuple[Plan, int]] = []
         while len(chosen) < accumulate:
-            if number == len(plan):
+            while number == len(plan):  # with sampling an epoch can be empty
                 epoch, number = epoch + 1, 0
                 plan = batches.plan(np.random.default_rng([*seeds, epoch]))
             chosen.append((plan, number))
@@ -269,6 +269,9 @@ class StageTraining:
         self.checkpoints = Checkpoints(self.folder / "checkpoints", self.stage.average)
         self.subwords = data.subwords
         self.rows = self.system.rows_of(self.stage.rows, f"stages[{number}].rows")
+        # Now, not when the stage begins: a mistake in it should not show after hours of the stage before.
+        sampling = self.stage.sampling
+        self.times = data.train.times(sampling, f"stages[{number}].sampling") if sampling else None
         self.config = ModelConfig(self.stage.system, recipe.model, self.stage.options, self.rows)
 
     def run(self) -> dict[str, Any]:
@@ -278,7 +281,7 @@ class StageTraining:
             self.processes.wait()
         return read_json(result, "no result")
 
-    def _batches(self, corpus: Corpus) -> Batches:
+    def _batches(self, corpus: Corpus, times: Array | None = None) -> Batches:
         return Batches(
             corpus.documents,
             corpus.source,
@@ -287,6 +290,7 @@ class StageTraining:
             self.system.layout(self.rows, vocabulary_of(self.subwords)),
             self.stage.batch_tokens,
             shuffle_rows=self.system.sentence_level,
+            times=times,
         )
 
     def _build(self) -> tuple[Transformer, dict[str, float]]:
@@ -323,7 +327,7 @@ class StageTraining:
 
     def _train(self) -> None:
         stage, processes = self.stage, self.processes
-        batches, plan = self._batches(self.data.train), self._batches(self.data.valid).plan()
+        batches, plan = self._batches(self.data.train, self.times), self._batches(self.data.valid).plan()
         for split, rows in (("train", batches.plan().rows), ("valid", plan.rows)):
             if not len(rows):
                 raise InputError("no sentence has both sides and fits into rows.max_tokens", self.recipe.data / split)

@@ -37,7 +37,14 @@ from .conftest import (
 
 TWO_STAGES = (
     stage("sent2sent", max_steps=30, validate_every=5, average=3),
-    stage("docflat-c", max_steps=30, validate_every=5, average=3, rows={"max_tokens": 64, "context_free": 0.3}),
+    stage(
+        "docflat-c",
+        max_steps=30,
+        validate_every=5,
+        average=3,
+        rows={"max_tokens": 64, "context_free": 0.3},
+        sampling={"train": 1.5},
+    ),
 )
 # Three checkpoints each, so that one of them is pruned; the last stage ends between two validations.
 SHORT = (

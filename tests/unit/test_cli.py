@@ -200,11 +200,25 @@ def test_prepare_writes_a_folder_and_a_summary(capsys: Capture, tmp_path: Path):
     files += ["--target", tmp_path / "b.de", "--valid-source", tmp_path / "v.tsv"]
     arguments = [*files, "--out", tmp_path / "out", "--vocabulary", "300", "--index-tokens", "8", "--json"]
     assert docflat("prepare", *arguments) == 0
-    train, valid = json.loads(capsys.readouterr().out)
+    train, valid, *parts = json.loads(capsys.readouterr().out)
+    assert [(part["part"], part["documents"], part["sentences"]) for part in parts] == [
+        ("train: a", 2, 3),
+        ("train: b", 2, 3),
+    ]
     assert (train["part"], train["documents"], train["sentences"]) == ("train", 4, 6)
     assert (valid["part"], valid["documents"], valid["sentences"]) == ("valid", 1, 2)
     assert train["source_tokens"] == train["target_tokens"] > 0
     assert (tmp_path / "out" / "tokenizer.json").exists()
+
+
+def test_prepare_says_what_cleaning_dropped(capsys: Capture, tmp_path: Path):
+    (tmp_path / "a.tsv").write_text("one two\teins zwei\n* *\t* *\n&amp;\tund\n\nthree\tdrei\n")
+    (tmp_path / "b.tsv").write_text("four\tvier\nfive\tfünf\n")
+    files = ["--source", tmp_path / "a.tsv", tmp_path / "b.tsv", "--loose", "b", "--clean", "--hold-out", "0"]
+    assert docflat("prepare", *files, "--out", tmp_path / "out", "--vocabulary", "300", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    counts = [(row["part"], row["documents"], row["sentences"], row["dropped"]) for row in rows]
+    assert counts == [("train", 4, 4, 2), ("train: a", 2, 2, 2), ("train: b", 2, 2, 0)]
 
 
 class Shouter:

@@ -122,6 +122,67 @@ def test_documents_in_parts(tmp_path: Path) -> None:
     assert parts.hash == whole.hash  # of the contents, not of how or where they were written
 
 
+def test_parts_are_noted(tmp_path: Path) -> None:
+    with CorpusWriter(tmp_path / "train", 300) as writer:
+        for (source, target), part in zip(DOCUMENTS, ("web/a", "web/a", "b"), strict=True):
+            writer.add(source, target, part)
+    parts = Corpus.open(tmp_path / "train").parts
+    assert [part.name for part in parts] == ["web/a", "b"]
+    for part, documents in zip(parts, (DOCUMENTS[:2], DOCUMENTS[2:]), strict=True):
+        sides = [[sentence for document in documents for sentence in document[side]] for side in (0, 1)]
+        assert part.counts == Counts(len(documents), len(sides[0]), *(sum(map(len, side)) for side in sides))
+
+
+def test_documents_of_a_part_follow_each_other(tmp_path: Path) -> None:
+    with CorpusWriter(tmp_path / "train", 300) as writer:
+        writer.add([[4]], [[5]], "a")
+        writer.add([[4]], [[5]], "b")
+        writer.extend([[4]], [[5]])
+        with pytest.raises(ValueError, match="'a' before and after"):
+            writer.end_document("a")
+        writer.end_document("b")
+
+
+@pytest.mark.parametrize(
+    ("sampling", "times"),
+    [
+        ({}, [1, 1, 1]),
+        ({"b": 2.5}, [1, 1, 2.5]),
+        ({"web/a": 0, "b": 3}, [0, 0, 3]),
+        ({"web/*": 0.5}, [0.5, 0.5, 1]),
+        ({"*": 4, "web/*": 2, "b": 3}, [4, 4, 3]),  # the first glob, but a name before all globs
+    ],
+)
+def test_times_of_documents(tmp_path: Path, sampling: dict[str, float], times: list[float]) -> None:
+    with CorpusWriter(tmp_path / "train", 300) as writer:
+        for part in ("web/a", "web/a", "b"):
+            writer.add([[4]], [[5]], part)
+    assert Corpus.open(tmp_path / "train").times(sampling).tolist() == times
+
+
+def test_times_of_parts_that_are_not_there(tmp_path: Path) -> None:
+    with CorpusWriter(tmp_path / "train", 300) as writer:
+        writer.add([[4]], [[5]], "web/a")
+        writer.add([[4]], [[5]], "b")
+    corpus = Corpus.open(tmp_path / "train")
+    with pytest.raises(InputError, match=r"stages\[0\]: there is no part 'c\*'; the parts are web/a, b"):
+        corpus.times({"b": 1, "c*": 2}, "stages[0]")
+    with pytest.raises(InputError, match="nothing to learn from"):
+        corpus.times({"*": 0})
+
+
+def test_a_corpus_of_an_earlier_docflat_has_no_parts(tmp_path: Path) -> None:
+    write(tmp_path / "train")
+    path = tmp_path / "train/corpus.json"
+    facts = json.loads(path.read_text())
+    del facts["parts"]
+    path.write_text(json.dumps(facts))
+    corpus = Corpus.open(tmp_path / "train")
+    assert (contents(corpus), corpus.parts) == (DOCUMENTS, ())
+    with pytest.raises(InputError, match="run docflat prepare again"):
+        corpus.times({"a": 2})
+
+
 def test_hash_tells_contents_apart(tmp_path: Path) -> None:
     variants = [
         DOCUMENTS,
@@ -268,6 +329,9 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, how: str) -> None:
         ("dtype", "float64"),
         ("hash", None),
         ("about", []),
+        ("parts", None),
+        ("parts", [{"name": "a"}]),
+        ("parts", [{"name": "a", "documents": 2, "sentences": 5, "source_tokens": 7, "target_tokens": 7}]),
     ],
 )
 def test_index_that_does_not_fit(tmp_path: Path, key: str, value: object) -> None:

@@ -185,6 +185,18 @@ CASES: list[tuple[str, dict[str, str | bytes], dict[str, str], list[tuple[Any, .
         [(["<d>", "", "A", "  "], ["", "B", "", ""], "", 1)],
     ),
     (
+        "lines: each is a document, empty ones too",
+        {"a": "A\n\n<d>\n", "b": "B\n\nC\n"},
+        {"source": "a", "target": "b", "boundaries": "lines"},
+        [(["A"], ["B"], "", 1), ([""], [""], "", 2), (["<d>"], ["C"], "", 3)],
+    ),
+    (
+        "lines: of one side, docids are not looked at",
+        {"a.tsv": "A\tB\tx\nC\tD\tx\n"},
+        {"source": "a.tsv", "boundaries": "lines"},
+        [(["A"], ["B"], "", 1), (["C"], ["D"], "", 2)],
+    ),
+    (
         "none: docids are not looked at",
         {"a.tsv": "A\tB\tx\nC\tD\ty\n"},
         {"source": "a.tsv", "boundaries": "none"},

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import docflat.preparing
 from docflat.corpus import Corpus, Counts
 from docflat.documents import Document, Pair
 from docflat.errors import InputError
-from docflat.preparing import Prepared, choose_held_out, prepare
+from docflat.preparing import Prepared, choose_held_out, part_names, prepare
 from docflat.subwords import Subwords
 
 Text = list[list[tuple[str, str]]]  # documents of sentence pairs
@@ -79,6 +80,49 @@ def test_text_comes_back(tmp_path: Path) -> None:
     assert result.valid == Corpus.open(tmp_path / "out/valid").counts
     assert (result.folder, result.text_size, result.index_tokens) == (tmp_path / "out", 310, 9)
     assert result.notes == ()
+
+
+def test_parts_are_called_by_their_files() -> None:
+    names = part_names([Path("/a/europarl/train.en.xz"), Path("/a/web/talk.2012.en"), Path("/a/x/../memory.tmx.gz")])
+    assert names == ["europarl/train", "web/talk.2012", "memory"]
+    assert part_names([Path("/a/b/train.en")]) == ["train"]
+    assert part_names([Path("b/train.en"), Path("b/train.fr"), Path("b/other.en")]) == ["train", "train#2", "other"]
+    assert part_names([]) == []
+
+
+def test_parts_have_what_is_left_of_their_files(tmp_path: Path) -> None:
+    lines = [pair for document in made_up(40, seed=2) for pair in document]
+    pairs = [write(tmp_path, "a", made_up(60)), write(tmp_path, "b", [lines])]
+    result = prepare(pairs, tmp_path / "out", vocabulary=300, hold_out=10, loose=["b"])
+    train, valid = (Corpus.open(tmp_path / "out" / split) for split in ("train", "valid"))
+    assert result.parts == train.parts
+    assert [part.name for part in train.parts] == ["a", "b"]
+    documents = Counter[str]()
+    for part in (*train.parts, *valid.parts):
+        documents[part.name] += part.counts.documents
+    assert documents == {"a": 60, "b": len(lines)}, "each line of b is a document"
+
+
+def test_loose_names_a_part(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--loose: there is no part 'c'; the parts are a"):
+        prepare([write(tmp_path, "a", made_up(6))], tmp_path / "out", loose=["c"])
+
+
+def test_cleaning_leaves_sentences_out_and_documents_together(tmp_path: Path) -> None:
+    good = [("Good morning.", "Guten Morgen."), ("We begin.", "Wir beginnen."), ("Goodbye.", "Auf Wiedersehen.")]
+    bad = ("* * *", "* * *")
+    known = ("This sentence is in the test set.", "Dieser Satz ist im Testset.")
+    text = [[good[0], bad, good[1]], [bad, bad], [known, good[2]], [known]]
+    (tmp_path / "test.en").write_text(known[0] + "\n")
+    pairs = [write(tmp_path, "a", text), write(tmp_path, "b", [[good[1]]])]
+    valid = [write(tmp_path, "valid", [[bad, known]])]
+    result = prepare(pairs, tmp_path / "out", valid, vocabulary=300, clean=True, exclude=[tmp_path / "test.en"])
+    assert read(tmp_path / "out/train") == [good[:2], [good[2]], [good[1]]]
+    assert read(tmp_path / "out/valid") == [[bad, known]], "what is measured is not cleaned"
+    assert result.dropped == {"a": {"signs": 3, "excluded": 2}, "b": {}}
+    assert Corpus.open(tmp_path / "out/train").about["dropped"] == result.dropped
+    with pytest.raises(InputError, match="cleaning leaves no sentence"):
+        prepare([write(tmp_path, "c", [[bad]])], tmp_path / "none", clean=True)
 
 
 def test_subwords_are_those_of_the_training_text(tmp_path: Path) -> None:

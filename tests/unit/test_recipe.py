@@ -57,6 +57,13 @@ def test_the_quick_start_loads():
     assert [stage.system for stage in recipe.stages] == ["sent2sent", "docflat-c"]
 
 
+def test_the_recipe_of_what_is_shipped_loads():
+    recipe = load_recipe(FOLDER / "ship" / "en-de.yaml")
+    assert [stage.system for stage in recipe.stages] == ["sent2sent", "docflat-c"]
+    assert recipe.stages[1].rows.context_free > 0  # one checkpoint does both passes
+    assert all(stage.sampling for stage in recipe.stages)
+
+
 @pytest.mark.parametrize("data", DATASETS)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
@@ -71,6 +78,7 @@ def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
 def test_there_is_no_other_recipe():
     assert {path.stem for path in FOLDER.glob("*.yaml")} == {"base", "quickstart", *DATASETS}
     assert {path.stem for path in (FOLDER / "systems").glob("*.yaml")} == set(SYSTEMS)
+    assert {path.stem for path in (FOLDER / "ship").glob("*.yaml")} == {"en-de"}
 
 
 def layers(folder: Path, **files: str) -> list[Path]:
@@ -149,6 +157,7 @@ FULL = Recipe(
             {"gamma": 0.25, "encoder": False, "gate_bias": None},
             RowSettings(2, False, "irrelevant", "irrelevant", False, 0, 0.0, 99, 0.5, 0.25),
             Path("start"),
+            {"web/*": 2.5, "a": 0.0},
             batch_tokens=100,
             accumulate=3,
             learning_rate=1e-5,
@@ -338,6 +347,7 @@ def test_options_that_contradict_the_name(tmp_path: Path, system: str, gate: str
         ("stages[1].learning_rate", [0, -1e-4]),
         ("stages[1].warmup_steps", [0]),
         ("stages[1].betas", [[1.0, 0.98], [0.9, 1.0], [-0.1, 0.98], [0.9, 98]]),
+        ("stages[1].sampling", [{"a": -1}, {"a": 1, "b": "inf"}]),
         ("stages[1].clip", [-0.5]),
         ("stages[1].dropout", [1, 1.5, -0.1]),
         ("stages[1].word_dropout", [1, -0.1]),

@@ -123,6 +123,47 @@ def check_alone(rows: Rows, alone: np.ndarray) -> None:
     assert all(count[group] == 1 for group in rows.group[alone].tolist())
 
 
+def sampled(corpus: tuple[np.ndarray, ...], times: list[float], seed: int) -> tuple[Rows, list[int]]:
+    """Rows of an epoch, and how often each document is in it."""
+    settings = RowSettings(context=2, max_tokens=512, index_shift=0)
+    rng = np.random.default_rng(seed)
+    rows = document_rows(*corpus, settings, SYMBOLS.index_tokens, rng, np.array(times))
+    firsts = Counter(rows.sentence[rows.place == 0].tolist())
+    return rows, [firsts[int(start)] for start in corpus[0][:-1]]
+
+
+def test_documents_are_seen_as_often_as_is_said() -> None:
+    corpus = corpus_of(numbered_documents([[(3, 3)] * size for size in (3, 1, 4, 2)]))
+    rows, seen = sampled(corpus, [2, 0, 1, 3], seed=1)
+    assert seen == [2, 0, 1, 3]
+    assert Counter(rows.sentence.tolist()) == {0: 2, 1: 2, 2: 2, 4: 1, 5: 1, 6: 1, 7: 1, 8: 3, 9: 3}
+    # Each time is a document of its own, in its order, and its rows see each other and no others.
+    blocks = [list(block) for _, block in groupby(range(len(rows)), key=lambda i: int(rows.group[i]))]
+    assert sorted([rows.sentence[i] for i in block] for block in blocks) == sorted(
+        [[0, 1, 2]] * 2 + [[4, 5, 6, 7]] + [[8, 9]] * 3
+    )
+    assert len({int(rows.group[block[0]]) for block in blocks}) == len(blocks) == 6
+    assert (rows.context == np.minimum(rows.place, 2)).all()
+
+
+def test_fractions_are_chances() -> None:
+    corpus = corpus_of(numbered_documents([[(1, 1)]] * 4000))
+    times = [0.25] * 2000 + [2.5] * 2000
+    seen = [sampled(corpus, times, seed)[1] for seed in (1, 1, 2)]
+    assert seen[0] == seen[1] != seen[2]
+    assert set(seen[0][:2000]) == {0, 1}
+    assert set(seen[0][2000:]) == {2, 3}
+    # Four standard deviations of a binomial of 2000: 4 * sqrt(2000 / 4).
+    assert abs(sum(seen[0][:2000]) - 500) < 90
+    assert abs(sum(seen[0][2000:]) - 5000) < 90
+
+
+def test_without_chance_every_document_is_there_once() -> None:
+    corpus = corpus_of(numbered_documents([[(3, 3)] * 2] * 3))
+    rows = document_rows(*corpus, RowSettings(context=2), SYMBOLS.index_tokens, None, np.array([0, 2, 0.5]))
+    assert rows.sentence.tolist() == list(range(6))
+
+
 def test_context_free_rows_are_alone() -> None:
     corpus = corpus_of(numbered_documents([[(2, 3)] * 6] * 100))
     settings = RowSettings(context_free=1.0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from docflat.translator import Translator
 
-BOUNDARIES = ("auto", "empty-lines", "d-lines", "docids", "starts", "none")
+BOUNDARIES = ("auto", "empty-lines", "d-lines", "docids", "starts", "lines", "none")
 
 
 def add_boundaries(parser: ArgumentParser) -> None:

@@ -27,6 +27,16 @@ def arguments(parser: ArgumentParser) -> None:
     valid.add_argument("--valid-starts", **_FILES, help="as --starts")
     add_number(valid, "--hold-out", 2000, "sentences to hold out, about", least=0)
     add_boundaries(parser)
+    parser.add_argument(
+        "--loose",
+        nargs="+",
+        action="extend",
+        metavar="PART",
+        default=[],
+        help="parts (source files by name, or globs) of sentences without documents: each line stands alone",
+    )
+    parser.add_argument("--clean", action="store_true", help="leave bad pairs out of training: see docs/data.md")
+    parser.add_argument("--exclude", **_FILES, help="text files, such as test sets: their sentences are no source")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
     add_number(parser, "--vocabulary", 32000, "subwords to learn")
     add_number(parser, "--index-tokens", 256, "tokens that count the sentences of a document")
@@ -51,15 +61,25 @@ def run(arguments: Namespace) -> None:
         learn_from=arguments.learn_from,
         hold_out=arguments.hold_out,
         force=arguments.force,
+        loose=arguments.loose,
+        clean=arguments.clean,
+        exclude=arguments.exclude,
     )
     for note in prepared.notes:
         warn(note)
     parts = {"train": prepared.train, "valid": prepared.valid}
-    rows = [
+    rows: list[dict[str, object]] = [
         {"part": name, **asdict(counts), "subwords": prepared.text_size}
         for name, counts in parts.items()
         if counts is not None
     ]
+    if len(prepared.parts) > 1:
+        rows += [{"part": f"train: {part.name}", **asdict(part.counts)} for part in prepared.parts]
+    if arguments.clean or arguments.exclude:
+        dropped = {f"train: {name}": sum(faults.values()) for name, faults in prepared.dropped.items()}
+        dropped["train"] = sum(dropped.values())
+        for row in rows:
+            row["dropped"] = dropped.get(str(row["part"]))
     print_rows(rows, arguments.json, title=str(prepared.folder))
 
 
