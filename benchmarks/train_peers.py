@@ -240,6 +240,7 @@ class Run:
         torch.manual_seed(1)
         before = 0
         if self.cuda:
+            torch.cuda.init()  # before it there is no peak to forget
             torch.cuda.reset_peak_memory_stats()
             before = torch.cuda.memory_allocated()
         self.peer = PEERS[name](task)
