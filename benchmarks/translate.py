@@ -1,157 +1,342 @@
-"""Translation speed on a CPU, in one run: our systems in float32 and int8, and CTranslate2 in int8.
+"""Translation speed, memory and start-up in one run: our systems, CTranslate2 and Hugging Face's generate.
 
     python benchmarks/translate.py --threads 2
+    python benchmarks/translate.py --device cuda --batch-sizes 16,256
 
-Transformer-base with 32,000 subwords and random weights; sentences of 30 subwords become 30, in batches of 16 sentences
-with a beam of 5. The rounds go in turns, so that a busy moment of the machine meets all of them; the median counts.
-CTranslate2 gets the weights of our sent2sent and doc2doc by `docflat export`.
+Transformer-base with 32,000 subwords and random weights; sentences of 30 subwords become 30, with a beam of 5. On a CPU
+we and CTranslate2 are in int8, on a GPU all are in bf16. The rounds go in turns, so that a busy moment of the machine
+meets all of them; the median counts. A peer that is not installed is left out.
+
+CTranslate2 gets the weights of our sent2sent by `docflat export`; Hugging Face has a MarianMTModel of the same sizes.
+The memory is that of the model and of the first batch, as torch counts it on a GPU and the system on a CPU, where it
+holds the code that a peer imports too. The start-up is the whole life of a process that translates one sentence.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import ctypes
+import gc
+import json
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from train_peers import marian, say
 
 from docflat.batches import Layout, Side, flatten_side
 from docflat.caches import GlobalContext
-from docflat.checkpoints import ModelConfig, ModelFolder
+from docflat.checkpoints import ModelConfig, ModelFolder, save_model, vocabulary_of
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
-from docflat.decoding import SentenceList, beam_search
+from docflat.decoding import DecodingSettings, SentenceList, beam_search
 from docflat.export import export_ctranslate2
 from docflat.quantization import quantize
 from docflat.rows import Rows
+from docflat.subwords import Subwords
 from docflat.systems import find_system
-from docflat.transformer import Vocabulary
 
-VOCABULARY = Vocabulary(32_256, 32_000, bos=1, eos=2, mask=3)
+CTRANSLATE2, HUGGING_FACE = "CTranslate2 sent2sent", "Hugging Face generate"
+START_CTRANSLATE2 = """
+import json, sys
+import ctranslate2
+folder, settings, tokens, search = map(json.loads, sys.argv[1:])
+ctranslate2.Translator(folder, **settings).translate_batch([tokens], **search)
+"""
 
 
-class Names:
-    """In the place of subwords: names for ids, which is all that an export needs."""
-
-    def names(self) -> list[str]:
-        return ["<pad>", "<s>", "</s>", "<mask>", *(f"t{n}" for n in range(4, VOCABULARY.size))]
-
-    def save(self, path: Path) -> None:
-        pass
+def made_up_subwords() -> tuple[Subwords, str]:
+    """32,000 of them, and a sentence of ten or so."""
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(word) for word in letters[np.random.default_rng(1).integers(0, 26, (40_000, 8))]]
+    return Subwords.learn(words * 2), " ".join(words[:4])
 
 
 class Work:
     """Sentences to translate, laid out for a system."""
 
-    def __init__(self, name: str, rows: int, length: int) -> None:
-        self.system, self.length = find_system(name), length
+    def __init__(self, name: str, rows: int, options: argparse.Namespace, subwords: Subwords) -> None:
+        self.system, self.length, self.beam = find_system(name), options.length, options.beam
+        self.device = torch.device(options.device)
         self.settings = self.system.rows_of(RowSettings())
-        self.layout: Layout = self.system.layout(self.settings, VOCABULARY)
+        self.layout: Layout = self.system.layout(self.settings, vocabulary_of(subwords))
         rng = np.random.default_rng(1)
-        words = [rng.integers(4, VOCABULARY.text_size, length).tolist() for _ in range(rows)]
+        words = [rng.integers(4, subwords.text_size, self.length).tolist() for _ in range(rows)]
         self.text, number = SentenceList(words), np.arange(rows)
         context = np.minimum(self.settings.context or 0, number)
-        self.rows = Rows(number, context, number, number, 0 * number)
+        window = self.settings.window or DecodingSettings().window
+        self.rows = Rows(number, context, number, number, number // window)
 
     def side(self, close: bool, prefix_only: bool = False) -> Side:
         rows = self.rows if close else self.layout.target_rows(self.rows)
-        return flatten_side(self.text, rows, self.layout, close=close, prefix_only=prefix_only)
-
-    def tokens(self, side: Side, names: list[str]) -> list[list[str]]:
-        return [[names[token] for token in row.tolist()] for row in side.tokens.split(side.rows.lengths.tolist())]
+        return flatten_side(self.text, rows, self.layout, close=close, prefix_only=prefix_only).to(self.device)
 
 
-def ours(work: Work, model: Any, beam: int) -> Callable[[], int]:
-    source, prefix, whole = work.side(True), work.side(False, prefix_only=True), work.side(False)
-    context = GlobalContext(whole, torch.arange(len(work.rows)))  # the first pass's translations
-
-    def translate() -> int:
-        with torch.inference_mode():
-            found = beam_search(model, model.encode(source), prefix, [work.length] * len(work.rows), beam, 1.0, context)
-        return sum(len(one.best) for one in found)
-
-    return translate
+Translate = Callable[[], int]  # says how many tokens it wrote
+Engine = Callable[[Work], Translate]
 
 
-def theirs(work: Work, model: Any, beam: int, threads: int, folder: Path) -> Callable[[], int]:
-    import ctranslate2  # type: ignore[import-untyped, unused-ignore]
+def ours(model: Any) -> Engine:
+    def prepare(work: Work) -> Translate:
+        source, prefix, whole = work.side(True), work.side(False, prefix_only=True), work.side(False)
+        # What other rows see of each: the first pass's translations.
+        context = GlobalContext(whole, torch.arange(len(work.rows), device=work.device))
+        limits = [work.length] * len(work.rows)
 
-    names: Any = Names()
-    config = ModelConfig(work.system.name, model.sizes, {}, work.settings)
-    export_ctranslate2(ModelFolder(config, names, model), folder)
-    translator = ctranslate2.Translator(str(folder), compute_type="int8", inter_threads=1, intra_threads=threads)
-    source = work.tokens(work.side(True), names.names())
-    prefixes = work.tokens(work.side(False, prefix_only=True), names.names())
+        def translate() -> int:
+            with torch.inference_mode():
+                found = beam_search(model, model.encode(source), prefix, limits, work.beam, 1.0, context)
+            return sum(len(one.best) for one in found)
 
-    def translate() -> int:
-        lengths = [len(prefix) + work.length for prefix in prefixes]
-        found = translator.translate_batch(
-            source,
-            target_prefix=None if work.system.sentence_level else prefixes,
-            beam_size=beam,
-            min_decoding_length=min(lengths) if not work.system.sentence_level else work.length,
-            max_decoding_length=max(lengths) if not work.system.sentence_level else work.length,
+        return translate
+
+    return prepare
+
+
+def ctranslate2(folder: Path, settings: dict[str, Any], names: list[str]) -> Engine:
+    from ctranslate2 import Translator  # type: ignore[import-untyped, unused-ignore]
+
+    translator = Translator(str(folder), **settings)
+
+    def prepare(work: Work) -> Translate:
+        side = work.side(True)
+        source = [[names[token] for token in row.tolist()] for row in side.tokens.split(side.rows.lengths.tolist())]
+        search = search_settings(work.beam, work.length)
+        return lambda: sum(len(one.hypotheses[0]) for one in translator.translate_batch(source, **search))
+
+    return prepare
+
+
+def search_settings(beam: int, length: int) -> dict[str, int]:
+    return {"beam_size": beam, "min_decoding_length": length, "max_decoding_length": length}
+
+
+def hugging_face(model: Any) -> Engine:
+    def prepare(work: Work) -> Translate:
+        source = work.side(True).tokens.view(len(work.rows), -1)  # all rows are of one length
+        mask = torch.ones_like(source)
+
+        def translate() -> int:
+            found = model.generate(
+                source,
+                attention_mask=mask,
+                num_beams=work.beam,
+                early_stopping=False,
+                min_new_tokens=work.length,
+                max_new_tokens=work.length,
+            )
+            return found[:, 1:].cpu().numel()  # without the start symbol
+
+        return translate
+
+    return prepare
+
+
+def memory(device: str) -> tuple[float, float]:
+    """GiB in use, and the most that was since `forget_peak`."""
+    gc.collect()
+    if device == "cuda":
+        return torch.cuda.memory_allocated() / 2**30, torch.cuda.max_memory_allocated() / 2**30
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed is not in use
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    now, most = (int(status[name].split()[0]) / 2**20 for name in ("VmRSS", "VmHWM"))
+    return now, most
+
+
+def forget_peak(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        return
+    Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak counts from here
+
+
+@dataclass
+class Run:
+    """One engine at one batch size, ready to be timed."""
+
+    what: str
+    kind: str
+    rows: int
+    translate: Translate
+    tokens: int
+    memory: float | None
+    start_up: float | None
+    seconds: list[float] = field(default_factory=list)
+
+    def time(self) -> None:
+        start = time.perf_counter()
+        self.translate()
+        self.seconds.append(time.perf_counter() - start)
+
+    @property
+    def speed(self) -> float:
+        return self.tokens / statistics.median(self.seconds)
+
+
+class Bench:
+    def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
+        self.options, self.scratch = options, scratch
+        self.subwords, self.sentence = made_up_subwords()
+        self.runs: list[Run] = []
+
+    def folder(self, name: str) -> ModelFolder:
+        """A system with random weights, always the same ones."""
+        system = find_system(name)
+        torch.manual_seed(1)
+        config = ModelConfig(name, ModelSizes(), {}, system.rows_of(RowSettings()))
+        return ModelFolder(config, self.subwords, config.build(self.subwords).eval())
+
+    def add(self, what: str, kind: str, build: Callable[[], Engine], start: list[str], system: str) -> None:
+        """Take an engine on, unless it fails; start: the command of a process that translates one sentence."""
+        options, device = self.options, self.options.device
+        try:
+            forget_peak(device)
+            before, _ = memory(device)
+            engine = build()
+            held = memory(device)[0] - before
+            start_up = self.start_up(start) if start else None
+            for rows in options.batch_sizes:
+                translate = engine(Work(system, rows, options, self.subwords))
+                forget_peak(device)
+                now, _ = memory(device)
+                tokens = translate()  # and warm up
+                taken = held + memory(device)[1] - now
+                # What CTranslate2 has on a GPU torch does not see.
+                seen = None if what == CTRANSLATE2 and device == "cuda" else taken
+                run = Run(what, kind, rows, translate, tokens, seen, start_up)
+                run.time()
+                say(f"{what} {kind}, batch {rows}: {run.speed:,.0f} target tokens/s before the rounds")
+                run.seconds.clear()
+                self.runs.append(run)
+        except Exception as error:
+            say(f"{what} {kind}: left out: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
+
+    def start_up(self, command: list[str]) -> float | None:
+        seconds = []
+        for _ in range(self.options.startups):
+            start = time.perf_counter()
+            done = subprocess.run(command, input=self.sentence + "\n", text=True, stdout=subprocess.DEVNULL)
+            seconds.append(time.perf_counter() - start)
+            if done.returncode:
+                return None  # it has said why; the speed can be measured all the same
+        return statistics.median(seconds) if seconds else None
+
+    def ours(self, name: str, kind: str) -> None:
+        options = self.options
+
+        def build() -> Engine:
+            model = self.folder(name).model
+            if kind == "int8":
+                quantize(model)
+            return ours(model.to(options.device, torch.bfloat16 if kind == "bf16" else None))
+
+        start = []
+        if name == "sent2sent":
+            folder = self.folder(name)
+            save_model(self.scratch / name, folder.config, folder.model.state_dict(), self.subwords, "")
+            start = [sys.executable, "-m", "docflat", "translate", "--model", str(self.scratch / name)]
+            start += ["--device", options.device, "--precision", kind, "--threads", str(options.threads)]
+            start += ["--beam", str(options.beam)]
+        self.add(name, kind, build, start, name)
+
+    def ctranslate2(self, kind: str) -> None:
+        options, folder = self.options, self.scratch / "ctranslate2"
+        settings = {"device": options.device, "compute_type": {"bf16": "bfloat16"}.get(kind, kind)}
+        settings |= {"inter_threads": 1, "intra_threads": options.threads}
+        names = self.subwords.names()
+        tokens = [names[number] for number in self.subwords.encode(self.sentence)]
+        search = search_settings(options.beam, 2 * len(tokens) + 20)  # as long as docflat may go on
+        given = [json.dumps(value) for value in (str(folder), settings, tokens, search)]
+
+        def build() -> Engine:
+            export_ctranslate2(self.folder("sent2sent"), folder)
+            return ctranslate2(folder, settings, names)
+
+        self.add(CTRANSLATE2, kind, build, [sys.executable, "-c", START_CTRANSLATE2, *given], "sent2sent")
+
+    def hugging_face(self, kind: str) -> None:
+        def build() -> Engine:
+            torch.manual_seed(1)
+            model = marian(ModelSizes(), vocabulary_of(self.subwords)).eval()
+            return hugging_face(model.to(self.options.device, torch.bfloat16 if kind == "bf16" else torch.float32))
+
+        self.add(HUGGING_FACE, kind, build, [], "sent2sent")
+
+    def report(self) -> None:
+        speeds = {(run.what, run.kind, run.rows): run.speed for run in self.runs}
+
+        def ratio(run: Run, what: str) -> float | None:
+            """To that of the same kind, or else to the only one there is."""
+            others = [speed for (other, _, rows), speed in speeds.items() if (other, rows) == (what, run.rows)]
+            base = speeds.get((what, run.kind, run.rows), others[0] if others else None)
+            return run.speed / base if base else None
+
+        print_table(
+            [
+                "what",
+                "batch",
+                "target tokens/s",
+                "to CTranslate2",
+                "to Hugging Face",
+                "to doc2doc",
+                "peak GiB",
+                "start-up s",
+            ],
+            [
+                [
+                    f"{run.what} {run.kind}",
+                    run.rows,
+                    run.speed,
+                    *(ratio(run, peer) for peer in (CTRANSLATE2, HUGGING_FACE, "doc2doc")),
+                    run.memory,
+                    run.start_up,
+                ]
+                for run in self.runs
+            ],
+            self.options.json,
         )
-        prefix = 0 if work.system.sentence_level else sum(len(one) for one in prefixes)
-        return sum(len(one.hypotheses[0]) for one in found) - prefix
-
-    return translate
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", default="sent2sent,doc2doc,docflat-c")
+    parser.add_argument("--peers", default="ctranslate2,huggingface")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rows", type=int, default=16, help="sentences a batch")
+    sizes = "sentences a batch, separated by commas"
+    parser.add_argument("--batch-sizes", type=lambda text: [int(n) for n in text.split(",")], default=[16], help=sizes)
     parser.add_argument("--length", type=int, default=30, help="subwords a sentence")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--startups", type=int, default=3, help="processes to start, of which the median counts")
     parser.add_argument("--fp32", action="store_true", help="our systems in float32 too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    runs: list[tuple[str, Callable[[], int]]] = []
+    if options.device == "cuda":
+        torch.cuda.init()  # before it there is no peak to forget
+    kind = "bf16" if options.device == "cuda" else "int8"
     with tempfile.TemporaryDirectory() as scratch:
+        bench = Bench(options, Path(scratch))
+        if "ctranslate2" in options.peers:
+            bench.ctranslate2(kind)
+        if "huggingface" in options.peers:
+            bench.hugging_face("bf16" if options.device == "cuda" else "fp32")
         for name in options.systems.split(","):
-            work = Work(name, options.rows, options.length)
-            system = work.system
-            for kind in ("fp32", "int8") if options.fp32 else ("int8",):
-                torch.manual_seed(1)
-                model = system.build(ModelSizes(), VOCABULARY, system.read_options({})).eval()
-                if name == "sent2sent" and kind == "int8":
-                    runs.append(
-                        (
-                            "CTranslate2 sent2sent int8",
-                            theirs(work, model, options.beam, options.threads, Path(scratch) / name),
-                        )
-                    )
-                if kind == "int8":
-                    quantize(model)
-                runs.append((f"{name} {kind}", ours(work, model, options.beam)))
-        tokens = {name: translate() for name, translate in runs}  # and warm up
-        seconds: dict[str, list[float]] = {name: [] for name, _ in runs}
+            for one in ("fp32", kind) if options.fp32 else (kind,):
+                bench.ours(name, one)
         for _ in range(options.rounds):
-            for name, translate in runs:
-                start = time.perf_counter()
-                translate()
-                seconds[name].append(time.perf_counter() - start)
-    speed = {name: tokens[name] / statistics.median(seconds[name]) for name, _ in runs}
-    peer, base = speed.get("CTranslate2 sent2sent int8"), speed.get("doc2doc int8")
-    print_table(
-        ["what", "target tokens/s", "vs CTranslate2", "vs doc2doc int8"],
-        [
-            [name, value, value / peer if peer else None, value / base if base else None]
-            for name, value in speed.items()
-        ],
-        options.json,
-    )
-    print(f"peak memory of all together: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB")
+            for run in bench.runs:
+                run.time()
+        bench.report()
 
 
 if __name__ == "__main__":
