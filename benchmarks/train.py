@@ -29,7 +29,7 @@ from docflat.corpus import Corpus
 from docflat.decoding import SentenceList
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS, find_system
-from docflat.training import compiled
+from docflat.training import compile_parts
 from docflat.transformer import Transformer, Vocabulary
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
@@ -69,7 +69,8 @@ class Run:
         self.batches = [plan[number].to(self.device) for number in range(wanted)]
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.Adam(trained, lr=1e-4, fused=True)
-        self.runner: Any = compiled(self.model) if options.compile else self.model
+        if options.compile:
+            compile_parts(self.model)
         half = {"fp32": None, "bf16": torch.bfloat16}[options.precision]
         self.cast = nullcontext() if half is None else torch.autocast(self.device.type, half)
         if self.device.type == "cuda":
@@ -82,7 +83,7 @@ class Run:
     def step(self, batches: Sequence[Batch]) -> None:
         for batch in batches:
             with self.cast:
-                loss, _ = self.runner(batch, 0.1)
+                loss, _ = self.model(batch, 0.1)
             (loss / len(batch.labels)).backward()
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)

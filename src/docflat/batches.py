@@ -10,7 +10,6 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -66,17 +65,16 @@ class Segments:
         # Not cached: before Python 3.12 that takes a lock, at which torch.compile breaks the graph.
         return self.starts.diff().long()  # (segments,)
 
-    @cached_property
-    def slots(self) -> Tensor:
-        """Where each token goes in the padded layout (segments * longest,): (tokens,)."""
-        segment = torch.repeat_interleave(self.lengths)
-        tokens = torch.arange(len(segment), device=self.starts.device)
-        return segment * self.longest + tokens - self.starts[:-1].long()[segment]
-
-    @cached_property
+    @property
     def mask(self) -> Tensor:
         """True where the padded layout holds a token: (segments, longest)."""
         return torch.arange(self.longest, device=self.starts.device) < self.lengths[:, None]
+
+    def slots(self, tokens: int) -> Tensor:
+        """Where each token goes in the padded layout (segments * longest,): (tokens,)."""
+        segment = self.number(tokens)
+        place = torch.arange(tokens, device=self.starts.device)
+        return segment * self.longest + place - self.starts[:-1].long()[segment]
 
     def number(self, tokens: int) -> Tensor:
         """Which segment each token is in: (tokens,). How many there are is known without asking a GPU."""
@@ -99,11 +97,11 @@ class Segments:
     def pad(self, flat: Tensor) -> Tensor:
         """(tokens, ...) -> (segments, longest, ...), zeros at the end of the shorter ones."""
         padded = flat.new_zeros(len(self) * self.longest, *flat.shape[1:])
-        return padded.index_copy(0, self.slots, flat).unflatten(0, (len(self), self.longest))
+        return padded.index_copy(0, self.slots(len(flat)), flat).unflatten(0, (len(self), self.longest))
 
-    def unpad(self, padded: Tensor) -> Tensor:
+    def unpad(self, padded: Tensor, tokens: int) -> Tensor:
         """(segments, longest, ...) -> (tokens, ...)."""
-        return padded.flatten(0, 1)[self.slots]
+        return padded.flatten(0, 1)[self.slots(tokens)]
 
     def take(self, which: Tensor) -> tuple[Tensor, Segments]:
         """Where the tokens of some segments are, and those segments by themselves."""

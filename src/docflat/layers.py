@@ -7,7 +7,6 @@ handed an `Attending` that does it, over a whole flat batch in training, over ca
 from __future__ import annotations
 
 import contextlib
-import inspect
 import math
 from typing import Any, Literal, Protocol
 
@@ -17,15 +16,10 @@ from torch.nn import functional as F
 
 from docflat.batches import Segments
 
-varlen_attn: Any = None
-if torch.cuda.is_available():  # it takes a second to import, and there is nothing in it for a CPU
-    with contextlib.suppress(ImportError):  # a torch build without it; the padded layout does the same, slower
-        from torch.nn.attention.varlen import varlen_attn
-
-# torch 2.10 said is_causal, later releases say it by a window.
-_CAUSAL: dict[str, Any] = {"window_size": (-1, 0)}
-if varlen_attn is not None and "is_causal" in inspect.signature(varlen_attn).parameters:
-    _CAUSAL = {"is_causal": True}
+kernels: Any = None
+if torch.cuda.is_available():
+    with contextlib.suppress(ImportError):  # no Triton for this platform; the padded layout does the same, slower
+        from docflat import kernels
 
 # What a token sees of its own side: its row, its sentence alone, its sentence and the one before it.
 # Of the source: the row, the sentence that its own one translates, or what was encoded apart as context.
@@ -44,25 +38,17 @@ def attend(
     if not keys.longest:
         # Zeros that hang together with all three: DistributedDataParallel waits for the gradient of every parameter.
         return 0 * query + (key.sum() + value.sum())
-    if has_flat_kernel(query):
-        flat: Tensor = varlen_attn(
-            query,
-            key,
-            value,
-            queries.starts,
-            keys.starts,
-            queries.longest,
-            keys.longest,
-            **(_CAUSAL if causal else {}),
-        )
+    if has_kernel(query):
+        longest = max(queries.longest, keys.longest)
+        flat: Tensor = kernels.segment_attention(query, key, value, queries.starts, keys.starts, longest, causal)[0]
         return flat
     return attend_padded(query, key, value, queries, keys, causal)
 
 
-def has_flat_kernel(query: Tensor) -> bool:
-    """Flash attention: half precision, heads of a multiple of 8, and a GPU that is not too old."""
+def has_kernel(query: Tensor) -> bool:
+    """Half precision, heads of a size that makes whole tiles, and a GPU that is not too old."""
     half = query.dtype in (torch.bfloat16, torch.float16)
-    if varlen_attn is None or not query.is_cuda or not half or query.shape[-1] % 8:
+    if kernels is None or not query.is_cuda or not half or query.shape[-1] not in (16, 32, 64, 128):
         return False
     return torch.cuda.get_device_capability(query.device) >= (8, 0)
 
@@ -92,7 +78,7 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, 
         attn_mask=mask,
         is_causal=causal,
     )  # (segments, heads, longest, size)
-    return queries.unpad(mixed.transpose(1, 2))
+    return queries.unpad(mixed.transpose(1, 2), len(query))
 
 
 class SplitLinear(nn.Linear):
@@ -101,6 +87,18 @@ class SplitLinear(nn.Linear):
     def some(self, x: Tensor, start: int, end: int) -> Tensor:
         """Its outputs start:end only."""
         return F.linear(x, self.weight[start:end], self.bias[start:end])
+
+
+class Norm(nn.LayerNorm):
+    """Layer norm, computed in float32 and handed on as the linear layers will read it.
+
+    Autocast by itself hands on float32: what runs between the layers would be twice as large, and be cast again.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed = super().forward(x)
+        kind = x.device.type
+        return normed.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else normed
 
 
 class Attention(nn.Module):
@@ -162,17 +160,16 @@ class Gate(nn.Linear):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, dim: int, inner: int, dropout: float) -> None:
+    def __init__(self, dim: int, inner: int) -> None:
         super().__init__()
         self.inner = nn.Linear(dim, inner)
         self.outer = nn.Linear(inner, dim)
-        self.dropout = nn.Dropout(dropout)
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.outer(self.dropout(F.relu(self.inner(x))))
+        return self.outer(F.relu(self.inner(x)))
 
 
 class Attending(Protocol):
@@ -197,9 +194,9 @@ class EncoderLayer(nn.Module):
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
         super().__init__()
         self.attention = Attention(dim, heads)
-        self.attention_norm = nn.LayerNorm(dim)
-        self.feed_forward = FeedForward(dim, feed_forward, dropout)
-        self.feed_forward_norm = nn.LayerNorm(dim)
+        self.attention_norm = Norm(dim)
+        self.feed_forward = FeedForward(dim, feed_forward)
+        self.feed_forward_norm = Norm(dim)
         self.dropout = nn.Dropout(dropout)
 
     def attend(self, x: Tensor, attending: Attending) -> Tensor:
@@ -223,11 +220,11 @@ class DecoderLayer(nn.Module):
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
         super().__init__()
         self.attention = Attention(dim, heads)
-        self.attention_norm = nn.LayerNorm(dim)
+        self.attention_norm = Norm(dim)
         self.source_attention = Attention(dim, heads)
-        self.source_norm = nn.LayerNorm(dim)
-        self.feed_forward = FeedForward(dim, feed_forward, dropout)
-        self.feed_forward_norm = nn.LayerNorm(dim)
+        self.source_norm = Norm(dim)
+        self.feed_forward = FeedForward(dim, feed_forward)
+        self.feed_forward_norm = Norm(dim)
         self.dropout = nn.Dropout(dropout)
 
     def attend(self, x: Tensor, attending: Attending) -> Tensor:
@@ -272,6 +269,11 @@ class Embedding(nn.Module):
         """The vectors of tokens: (...) -> (..., dim)."""
         return F.embedding(tokens, self.weight)
 
+    @property
+    def text_weight(self) -> Tensor:
+        """(text_size, dim): index tokens start sentences, they are never predicted."""
+        return self.weight[: self.text_size]
+
     def logits(self, states: Tensor) -> Tensor:
-        """(..., dim) -> (..., text_size): index tokens start sentences, they are never predicted."""
-        return F.linear(states, self.weight[: self.text_size])
+        """(..., dim) -> (..., text_size)."""
+        return F.linear(states, self.text_weight)

@@ -179,11 +179,21 @@ def differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]
         yield key, a, b
 
 
-def compiled(model: Transformer) -> Any:
-    """The model, compiled once for batches of all lengths."""
+def compile_parts(model: Transformer) -> None:
+    """Compile what a batch passes through, each once for batches of all lengths.
+
+    Layer by layer, not as a whole: the layers of a stack share one compilation, which takes seconds instead of
+    minutes, and nothing could be fused across them anyway but what lies between two matrix products.
+    """
     # Two lengths that are equal by chance must not be taken for one and the same: that would compile anew later.
     torch.fx.experimental._config.use_duck_shape = False
-    return torch.compile(model, dynamic=True)
+    model.start_source = torch.compile(model.start_source, dynamic=True)  # type: ignore[method-assign]
+    model.start_target = torch.compile(model.start_target, dynamic=True)  # type: ignore[method-assign]
+    model.grade = torch.compile(model.grade, dynamic=True)
+    base = {name for name, _ in Transformer(model.sizes, model.vocabulary).named_children()}
+    own = [part for name, part in model.named_children() if name not in base]
+    for part in (*model.encoder, *model.decoder, *own):
+        part.compile(dynamic=True)
 
 
 class Learner:
@@ -213,7 +223,9 @@ class Learner:
             betas=stage.betas,
             fused=True,
         )
-        self.runner: Any = compiled(self.model) if recipe.compile else self.model
+        self.runner: Any = self.model
+        if recipe.compile:
+            compile_parts(self.model)
         if processes.world > 1:
             self.runner = DistributedDataParallel(self.runner)
         half = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[recipe.precision]
@@ -358,8 +370,10 @@ class StageTraining:
             progress.epoch, progress.batch = step.epoch, step.batch
             meter.step(progress, rate)
             if progress.step % stage.validate_every == 0 or self._over(progress):
-                loss = validation.loss(learner.model, learner.cast)
-                bleu = validation.bleu(ModelFolder(self.config, self.subwords, learner.model))
+                # As it is: what is compiled is made for training, and would be compiled anew for every way of decoding.
+                with torch.compiler.set_stance("force_eager"):
+                    loss = validation.loss(learner.model, learner.cast)
+                    bleu = validation.bleu(ModelFolder(self.config, self.subwords, learner.model))
                 progress.note(loss)
                 learner.note_scale(progress)
                 meter.validated(progress, loss, bleu)

@@ -12,7 +12,8 @@ from docflat.attending import Memory, SideAttending, TargetAttending
 from docflat.batches import Batch, PartName, Side
 from docflat.caches import CachedAttending, Decoding, GlobalContext, Mixer, Paths, PrefixAttending
 from docflat.config import ModelSizes
-from docflat.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Reach
+from docflat.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
+from docflat.loss import cross_entropy, grade
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,11 @@ class Transformer(nn.Module):
         super().__init__()
         self.sizes, self.vocabulary = sizes, vocabulary
         self.word_dropout = 0.0  # training sets it; not part of the architecture
+        self.grade = grade  # training may compile it
         self.embedding = Embedding(vocabulary.size, vocabulary.text_size, sizes.dim)
         # Stage II systems normalise here after mixing context in; sent2sent has it too, so that they start as equals.
-        self.source_norm = nn.LayerNorm(sizes.dim)
-        self.target_norm = nn.LayerNorm(sizes.dim)
+        self.source_norm = Norm(sizes.dim)
+        self.target_norm = Norm(sizes.dim)
         self.dropout = nn.Dropout(dropout)
         shape = (sizes.dim, sizes.heads, sizes.feed_forward, dropout)
         self.encoder = nn.ModuleList(self.encoder_layer(number)(*shape) for number in range(sizes.encoder_layers))
@@ -84,9 +86,17 @@ class Transformer(nn.Module):
     def mix_target(self, x: Tensor, side: Side, memory: Memory) -> Tensor:
         return self.target_norm(x)
 
+    def start_source(self, source: Side) -> Tensor:
+        """What the first layer reads: (source tokens, dim)."""
+        return self.dropout(self.mix_source(self.embed(source), source))
+
+    def start_target(self, target: Side, memory: Memory) -> Tensor:
+        """(target tokens, dim)."""
+        return self.dropout(self.mix_target(self.embed(target), target, memory))
+
     def encode_layers(self, source: Side) -> Tensor:
         """The states after all layers: (source tokens, dim)."""
-        x = self.dropout(self.mix_source(self.embed(source), source))
+        x = self.start_source(source)
         attending = SideAttending(source, causal=False)
         for layer in self.encoder:
             x = layer(x, attending)
@@ -107,9 +117,8 @@ class Transformer(nn.Module):
 
     def decode(self, target: Side, memory: Memory) -> Tensor:
         """The states of the target's current sentences: (target current, dim)."""
-        x = self.dropout(self.mix_target(self.embed(target), target, memory))
         attending = TargetAttending(target, memory)
-        states = self.decode_layers(x, attending)
+        states = self.decode_layers(self.start_target(target, memory), attending)
         return self.finish(states[target.current], states, attending)
 
     def logits(self, batch: Batch) -> Tensor:
@@ -119,14 +128,12 @@ class Transformer(nn.Module):
     def forward(self, batch: Batch, label_smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Sums over the labels: the smoothed cross-entropy to train on, and the plain one to report."""
         memory = self.encode(batch.source)
-        logits = self.embedding.logits(self.decode(batch.target, memory)).float()
-        normaliser = logits.logsumexp(-1)
-        plain = normaliser - logits.gather(1, batch.labels[:, None]).squeeze(1)
-        smooth = normaliser - logits.mean(-1)
-        loss = ((1 - label_smoothing) * plain + label_smoothing * smooth).sum()
+        states = self.decode(batch.target, memory)
+        weight = self.embedding.text_weight
+        loss, plain = cross_entropy(states, weight, batch.labels, label_smoothing, self.grade)
         if memory.loss is not None:
-            loss = loss + memory.loss * len(plain)
-        return loss, plain.detach().sum()
+            loss = loss + memory.loss * len(batch.labels)
+        return loss, plain
 
     def longest(self, source_tokens: int) -> int:
         """Of how many tokens a translation may be."""

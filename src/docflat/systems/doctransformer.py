@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from docflat.attending import Memory, SegmentAttending
 from docflat.batches import PartName, Segments, Side
 from docflat.config import ModelSizes
-from docflat.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Reach
+from docflat.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -31,7 +31,7 @@ class ContextReader(nn.Module):
         super().__init__()
         self.attention = Attention(dim, heads)
         self.gate = Gate(dim, 2, bias=None)
-        self.norm = nn.LayerNorm(dim)
+        self.norm = Norm(dim)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, attending: Attending) -> Tensor:

@@ -20,7 +20,7 @@ from docflat.attending import Memory, SideAttending
 from docflat.batches import PartName, Side
 from docflat.caches import attend_masked
 from docflat.config import ModelSizes
-from docflat.layers import Attending, Attention, FeedForward, Gate, Reach
+from docflat.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -37,12 +37,12 @@ class HANOptions:
 class HierarchicalAttention(nn.Module):
     def __init__(self, sizes: ModelSizes, dropout: float) -> None:
         super().__init__()
-        self.query_norm = nn.LayerNorm(sizes.dim)
+        self.query_norm = Norm(sizes.dim)
         self.words = Attention(sizes.dim, sizes.heads)
         self.sentences = Attention(sizes.dim, sizes.heads)
-        self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward, dropout)
+        self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward)
         self.gate = Gate(sizes.dim, 2)
-        self.norm = nn.LayerNorm(sizes.dim)
+        self.norm = Norm(sizes.dim)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, states: Tensor, attending: Attending) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from docflat.attending import Memory
 from docflat.batches import PartName, Side
 from docflat.config import ModelSizes
-from docflat.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Reach, attend
+from docflat.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
 from docflat.transformer import Transformer, Vocabulary
 
 MOST_SENTENCES = 20  # of a group
@@ -47,9 +47,9 @@ class GlobalLayer(nn.Module):
         self.distance_keys = nn.Parameter(torch.randn(2 * MOST_SENTENCES + 1, size) * size**-0.5)
         self.distance_values = nn.Parameter(torch.zeros(2 * MOST_SENTENCES + 1, size))
         self.gate = Gate(sizes.dim, 2)
-        self.norm = nn.LayerNorm(sizes.dim)
-        self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward, dropout)
-        self.feed_forward_norm = nn.LayerNorm(sizes.dim)
+        self.norm = Norm(sizes.dim)
+        self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward)
+        self.feed_forward_norm = Norm(sizes.dim)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, side: Side) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from docflat.attending import Memory
 from docflat.batches import Side
 from docflat.config import ModelSizes
-from docflat.layers import Attention, FeedForward, Gate
+from docflat.layers import Attention, FeedForward, Gate, Norm
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -53,9 +53,9 @@ class SelectiveAttention(nn.Module):
         self.words = Attention(sizes.dim, sizes.heads)
         self.sentence_queries = nn.Linear(sizes.dim, sizes.dim)
         self.sentence_keys = nn.Linear(sizes.dim, sizes.dim)
-        self.read_norm = nn.LayerNorm(sizes.dim)
-        self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward, dropout)
-        self.norm = nn.LayerNorm(sizes.dim)
+        self.read_norm = Norm(sizes.dim)
+        self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward)
+        self.norm = Norm(sizes.dim)
         self.gate = Gate(sizes.dim, 2, bias=None)
         self.dropout = nn.Dropout(dropout)
         for linear in (self.sentence_queries, self.sentence_keys):
@@ -93,7 +93,7 @@ class SelectiveAttention(nn.Module):
         shares = softmax_within(word_scores, own, of_sentence)
         by_word = weights @ of_sentence.to(weights.dtype).transpose(1, 2)[:, None]  # that of each word's sentence
         mixed = (shares * by_word).to(values.dtype) @ values  # (groups, heads, tokens, size)
-        return self.words.join(groups.unpad(mixed.transpose(1, 2)))
+        return self.words.join(groups.unpad(mixed.transpose(1, 2), len(x)))
 
 
 def softmax_within(scores: Tensor, own: Tensor, of_sentence: Tensor) -> Tensor:

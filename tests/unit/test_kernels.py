@@ -1,0 +1,62 @@
+"""The Triton kernels against the padded layout: on a GPU as they are, elsewhere in Triton's interpreter."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from docflat.batches import Segments
+from docflat.layers import attend_padded
+
+on_gpu = torch.cuda.is_available()
+if not on_gpu:
+    os.environ["TRITON_INTERPRET"] = "1"
+pytest.importorskip("triton", reason="Triton comes with torch for GPUs only")
+
+from docflat import kernels  # noqa: E402
+
+DEVICE = "cuda" if on_gpu else "cpu"
+# Segments of less than a tile, of exactly one, of several, without queries, without keys.
+CASES = [
+    ([5, 20, 1, 150], None, True),
+    ([5, 20, 1, 150], None, False),
+    ([64, 128], None, True),
+    ([5, 20, 1, 100], [7, 3, 133, 16], False),
+    ([5, 0, 1, 70], [70, 3, 0, 64], False),
+]
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not on_gpu:  # what wraps kernels for torch.compile knows compiled kernels only
+        monkeypatch.setattr(kernels, "wrap_triton", lambda kernel: kernel)
+
+
+@pytest.mark.parametrize(("queries", "keys", "causal"), CASES)
+def test_outputs_and_gradients_are_those_of_the_padded_layout(
+    queries: list[int], keys: list[int] | None, causal: bool
+) -> None:
+    dtype: Any = torch.bfloat16 if on_gpu else torch.float32
+    keys = queries if keys is None else keys
+    torch.manual_seed(0)
+    sides = [Segments.of_lengths(np.array(lengths)).each(lambda x: x.to(DEVICE)) for lengths in (queries, keys)]
+    longest = max(side.longest for side in sides)
+    # As projections come: tokens lie further apart than they are wide.
+    query = torch.randn(sum(queries), 3, 2, 16, device=DEVICE, dtype=dtype)[:, 1].requires_grad_()
+    both = torch.randn(sum(keys), 2, 2, 16, device=DEVICE, dtype=dtype)
+    key, value = both[:, 0].requires_grad_(), both[:, 1].detach().requires_grad_()
+    found, _ = kernels.segment_attention(query, key, value, sides[0].starts, sides[1].starts, longest, causal)
+    wanted = attend_padded(query.double(), key.double(), value.double(), *sides, causal)
+    there = (sides[1].lengths > 0)[sides[0].number(len(query))]
+    wanted = torch.where(there[:, None, None], wanted, 0.0)
+    close = {"rtol": 2e-2, "atol": 3e-2} if on_gpu else {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(found.double(), wanted, **close)
+    slope = torch.randn_like(found)
+    gradients = torch.autograd.grad(found, (query, key, value), slope)
+    expected = torch.autograd.grad(wanted, (query, key, value), slope.double())
+    for one, other in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(one, other, **close)
