@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from docflat.config import RowSettings
 from docflat.rows import MIXED, Array, Rows, Sentences, document_rows, mix, row_lengths
@@ -91,8 +91,9 @@ class Segments:
     def times(self, number: int, tokens: int) -> Segments:
         """The same segments several times, one after the other; tokens: how many they have."""
         shifts = torch.arange(number, device=self.starts.device, dtype=torch.int32) * tokens
-        starts = (self.starts[:-1] + shifts[:, None]).flatten()
-        return Segments(nn.functional.pad(starts, (0, 1), value=number * tokens), self.longest)
+        starts = self.starts + shifts[:, None]
+        # Its end by slicing: padded with a number, it would be compiled for that number alone.
+        return Segments(torch.cat([starts[:, :-1].flatten(), starts[-1, -1:]]), self.longest)
 
     def pad(self, flat: Tensor) -> Tensor:
         """(tokens, ...) -> (segments, longest, ...), zeros at the end of the shorter ones."""
