@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -199,6 +200,35 @@ class GlobalContext:
 
     side: Side  # rows as in training, with these translations as current sentences
     row: Tensor  # (rows,) where each row that is decoded stands among them: it sees its group's rows before that
+
+
+@dataclass(frozen=True)
+class KeysValues:
+    """What other rows see of a row."""
+
+    keys: Tensor  # (tokens, heads, size)
+    values: Tensor  # (tokens, heads, size)
+
+
+@dataclass(frozen=True)
+class KeptContext:
+    """In the place of a global context: what was kept of sentences when they were finished."""
+
+    rows: Sequence[Sequence[KeysValues]]  # for each row that is decoded, of the rows it sees
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A model of which other rows see keys and values that depend on nothing but their own row: they can be kept."""
+
+    def show_source(self, side: Side) -> list[KeysValues]:
+        """Of each row."""
+
+    def show_target(self, side: Side) -> list[KeysValues]:
+        """Of each row."""
+
+    def encode_among(self, source: Side, seen: Sequence[Sequence[KeysValues]]) -> Memory:
+        """Encode rows each of which sees these rows, itself among them, and not those beside it."""
 
 
 class Mixer(Protocol):

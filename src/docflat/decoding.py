@@ -5,9 +5,9 @@ Documents come as lists of sentences, sentences as lists of ids; so do their tra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,14 +16,15 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory
 from docflat.batches import Layout, Side, flatten_side
-from docflat.caches import GlobalContext
+from docflat.caches import GlobalContext, Keeper, KeptContext
 from docflat.config import RowSettings
 from docflat.errors import InputError
 from docflat.rows import Array, Rows, trim
 from docflat.transformer import Transformer, Vocabulary
+from docflat.windows import Window, keep, lay_windows
 
 Ids = list[int]
-Mode = Literal["sentence", "two-pass", "sequential"]
+Mode = Literal["sentence", "two-pass", "sequential", "stream"]
 GlobalContextKind = Literal["partial", "first-pass"]
 
 
@@ -147,7 +148,7 @@ def beam_search(
     limits: Sequence[int],
     beam: int,
     length_penalty: float,
-    context: GlobalContext | None = None,
+    context: GlobalContext | KeptContext | None = None,
 ) -> list[Hypotheses]:
     """Translate the rows of an encoded batch; limits: most tokens of each row."""
     state, logits = model.start_decoding(memory, prefix, beam, context)
@@ -261,9 +262,62 @@ class Decoder:
             self._search(walk, sentences, own, memory.take(which, told_apart), target, context)
             done(len(active))
 
+    def stream(self, documents: Iterable[Iterable[Ids]]) -> Iterator[tuple[int, Ids]]:
+        """Every sentence in the window around it, with final translations; documents go in lockstep.
+
+        Yields translations as they come, each with the number of its document. Documents are read as far as needed,
+        so they may be endless.
+        """
+        waiting = enumerate(documents)
+        windows: list[Window] = []
+        while True:
+            for number, document in islice(waiting, self.settings.batch_size - len(windows)):
+                windows.append(Window(number, document, self.settings.window, self.context))
+            if not windows:
+                return
+            windows = [window for window in windows if window.advance()]
+            going = [window for window in windows if window.current]
+            translations = iter(self._windows_in_lockstep(going) if going else ())
+            for window in windows:
+                window.finish(next(translations) if window.current else [])
+                yield window.number, window.target[-1]
+
+    @torch.inference_mode()
+    def _windows_in_lockstep(self, windows: Sequence[Window]) -> list[Ids]:
+        """The translations of the current sentences."""
+        sentences, translations, rows = lay_windows(windows)
+        source, target = SentenceList(sentences), SentenceList(translations)
+        rows = trim(rows, source, SentenceList([[]] * len(sentences)), self.max_tokens)
+        place = np.array([window.place for window in windows])
+        own = np.flatnonzero(rows.place == place[rows.group])
+        so_far = trim(rows.take(rows.place <= place[rows.group]), target, target, self.max_tokens)
+        last = np.flatnonzero(so_far.place == place[so_far.group])
+
+        model = self.model
+        context: GlobalContext | KeptContext
+        if isinstance(model, Keeper):
+            show_source, show_target = model.show_source, model.show_target
+            seen = keep(windows, "source", rows, lambda new: show_source(self._source(source, new)))
+            memory = model.encode_among(self._source(source, rows.take(own)), seen)
+            finished = so_far.take(so_far.place < place[so_far.group])
+            kept = keep(windows, "target", finished, lambda new: show_target(self._target(target, new)))
+            context = KeptContext(kept)
+            own = np.arange(len(own))
+        else:
+            # Other systems keep nothing: the whole window is computed anew for each sentence.
+            memory = model.encode(self._source(source, rows))
+            context = GlobalContext(self._target(target, so_far), torch.from_numpy(last).to(self.device))
+        told_apart = torch.from_numpy(so_far.context[last] + 1).to(self.device)
+        memory = memory.take(torch.from_numpy(own).to(self.device), told_apart)
+        lengths = [len(window.current) for window in windows]
+        return self._translate(lengths, so_far.take(last), memory, target, context)
+
     def _encode(self, source: SentenceList, rows: Rows) -> Memory:
         with torch.inference_mode():
-            return self.model.encode(flatten_side(source, rows, self.layout, close=True).to(self.device))
+            return self.model.encode(self._source(source, rows))
+
+    def _source(self, source: SentenceList, rows: Rows) -> Side:
+        return flatten_side(source, rows, self.layout, close=True).to(self.device)
 
     def _target(self, target: SentenceList, rows: Rows, prefix_only: bool = False) -> Side:
         rows = self.layout.target_rows(rows)
@@ -279,12 +333,25 @@ class Decoder:
         context: GlobalContext | None,
     ) -> None:
         """Translate `sentences`, whose rows have their context in `target`."""
+        lengths = (walk.source.ends[sentences + 1] - walk.source.ends[sentences]).tolist()
+        found = self._translate(lengths, rows, memory, target, context)
+        for sentence, translation in zip(sentences, found, strict=True):
+            walk.target[sentence] = translation
+
+    def _translate(
+        self,
+        lengths: Sequence[int],
+        rows: Rows,
+        memory: Memory,
+        target: SentenceList,
+        context: GlobalContext | KeptContext | None,
+    ) -> list[Ids]:
+        """lengths: of the source sentences."""
         prefix = self._target(target, rows, prefix_only=True)
-        limits = [self.model.longest(int(n)) for n in walk.source.ends[sentences + 1] - walk.source.ends[sentences]]
+        limits = [self.model.longest(length) for length in lengths]
         settings = self.settings
         found = beam_search(self.model, memory, prefix, limits, settings.beam, settings.length_penalty, context)
-        for sentence, hypotheses in zip(sentences, found, strict=True):
-            walk.target[sentence] = hypotheses.best
+        return [hypotheses.best for hypotheses in found]
 
 
 class Walk:

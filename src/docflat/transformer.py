@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending, TargetAttending
 from docflat.batches import Batch, PartName, Side
-from docflat.caches import CachedAttending, Decoding, GlobalContext, Mixer, Paths, PrefixAttending
+from docflat.caches import CachedAttending, Decoding, GlobalContext, KeptContext, Mixer, Paths, PrefixAttending
 from docflat.config import ModelSizes
 from docflat.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
 from docflat.loss import cross_entropy, grade
@@ -140,7 +140,7 @@ class Transformer(nn.Module):
         return 2 * source_tokens + 20
 
     def start_decoding(
-        self, memory: Memory, prefix: Side, beam: int, context: GlobalContext | None = None
+        self, memory: Memory, prefix: Side, beam: int, context: GlobalContext | KeptContext | None = None
     ) -> tuple[Decoding, Tensor]:
         """Read the forced target prefixes, each a row that ends with the start symbol of its current sentence.
 
@@ -156,7 +156,7 @@ class Transformer(nn.Module):
         return Decoding(positions, paths, attending.caches, mixer), self.embedding.logits(last)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
     ) -> tuple[Tensor, Mixer | None]:
         """`mix_target` for the prefixes, (tokens, dim), and what `step_mix` will need."""
         return self.mix_target(x, prefix, memory), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -87,6 +88,8 @@ class Translator:
             if set_ is not None and given["mode"] != "two-pass":
                 raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {given['mode']}")
         given["window"] = given.get("window") or self.folder.config.rows.window or None
+        if given["mode"] == "stream" and "batch" not in system.source + system.target:
+            given["window"] = 1  # no other row is seen, so none is held
         most = system.most_rows
         if most and (given["window"] or 0) > most:
             raise InputError(f"{system.name} takes a window of at most {most}, not {given['window']}")
@@ -125,21 +128,50 @@ class Translator:
     def _translate_chunk(
         self, documents: list[list[str]], settings: DecodingSettings, done: Callable[[int], None]
     ) -> list[list[str]]:
-        subwords = self.folder.subwords
-        # A sentence longer than anything in training is translated in pieces.
-        limit = max(1, self.folder.config.rows.max_tokens // 2)
-        pieces: list[list[list[Ids]]] = [
-            [split_long(text, subwords, limit) if text.strip() else [[]] for text in document] for document in documents
-        ]
+        pieces = [[self._pieces(text) for text in document] for document in documents]
         source = [[ids for sentence in document for ids in sentence] for document in pieces]
         target = self.translate_ids(source, settings, done)
         translations = []
         for document, cut, translated in zip(documents, pieces, target, strict=True):
-            texts = iter(one_line(subwords.decode(ids)) for ids in translated)
-            joined = [" ".join(islice(texts, len(sentence))) for sentence in cut]
-            # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
-            translations.append([new or one_line(old) for old, new in zip(document, joined, strict=True)])
+            each = iter(translated)
+            translations.append(
+                [self._join(text, islice(each, len(ids))) for text, ids in zip(document, cut, strict=True)]
+            )
         return translations
+
+    def _pieces(self, text: str) -> list[Ids]:
+        """A sentence longer than anything in training is translated in pieces."""
+        limit = max(1, self.folder.config.rows.max_tokens // 2)
+        return split_long(text, self.folder.subwords, limit) if text.strip() else [[]]
+
+    def _join(self, text: str, pieces: Iterable[Ids]) -> str:
+        """The translation of a sentence, of the translations of its pieces."""
+        joined = " ".join(one_line(self.folder.subwords.decode(ids)) for ids in pieces)
+        # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
+        return joined or one_line(text)
+
+    def stream(self, sentences: Iterable[str], **settings: Any) -> Iterator[str]:
+        """Translate one document as it comes, however long: the mode `stream`.
+
+        A translation comes when half a `window` of sentences after it has been read; the first, when all of one has.
+        """
+        decoder = self.decoder(self.settings(mode="stream", **settings))
+        waiting: deque[tuple[str, int]] = deque()  # sentences that were read, and how many pieces each has
+
+        def pieces() -> Iterator[Ids]:
+            for text in sentences:
+                cut = self._pieces(text)
+                waiting.append((text, len(cut)))
+                yield from cut
+
+        translated: list[Ids] = []
+        for _, ids in decoder.stream([pieces()]):
+            translated.append(ids)
+            text, number = waiting[0]
+            if len(translated) == number:
+                waiting.popleft()
+                yield self._join(text, translated)
+                translated = []
 
     def translate_file(
         self,
@@ -190,6 +222,12 @@ class Translator:
             return decoder.sentence_by_sentence(documents, done)
         if settings.mode == "sequential":
             return decoder.sequential(documents, done)
+        if settings.mode == "stream":
+            translations: list[list[Ids]] = [[] for _ in documents]
+            for number, ids in decoder.stream(documents):
+                translations[number].append(ids)
+                done(int(bool(ids)))
+            return translations
         if not self.reads_target:
             return decoder.second_pass(documents, [[[] for _ in document] for document in documents], done)
         first = self.first_pass or self.folder

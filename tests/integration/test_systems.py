@@ -85,7 +85,7 @@ def modes_of(system: str) -> list[dict[str, Any]]:
     if SYSTEMS[system].sentence_level:
         return [{"mode": "sentence"}]
     two_passes = [{"mode": "two-pass", "global_context": kind} for kind in ("first-pass", "partial")]
-    return [{"mode": "sentence"}, {"mode": "sequential"}, *two_passes]
+    return [{"mode": "sentence"}, {"mode": "sequential"}, {"mode": "stream", "window": 2}, *two_passes]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

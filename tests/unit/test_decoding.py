@@ -339,12 +339,15 @@ def slow_translation(
     beam: int,
     penalty: float,
     shown: str = "all",
+    moving: bool = False,
 ) -> Ids:
     """One sentence of a document, given the target text of the others: a full training batch for every hypothesis.
 
     shown: to systems that read whole rows of target text; all of them, those so far, or the prefixes of all.
+    moving: the window goes along with the sentence; else it is one of those that the document is cut into.
     """
-    seen = np.array([k for k in range(len(source)) if source[k] and k // window == place // window])
+    together = window_around(place, window, len(source)) if moving else range(len(source))
+    seen = np.array([k for k in together if source[k] and (moving or k // window == place // window)])
     rows = Rows(seen, np.minimum(context, seen), seen, seen, np.zeros_like(seen))
     row = seen.tolist().index(place)
     search = SlowBeam(limit_of(len(source[place])), beam, penalty)
@@ -360,6 +363,14 @@ def slow_translation(
         while not search.done:
             search.step([next_logits(tokens) for _, tokens, _ in search.live])
     return search.best[1]
+
+
+def window_around(place: int, window: int, sentences: int) -> range:
+    """Half before and half after; at either end of the document so many that the window is whole."""
+    places = range(sentences)
+    starts = [start for start in places if start == 0 or start + window <= sentences]
+    nearest = min(starts, key=lambda start: abs(start - (place - window // 2)))
+    return places[nearest : nearest + window]
 
 
 def slow_sentences(document: Sequence[Ids], translate: Callable[[int, list[Ids]], Ids]) -> list[Ids]:
@@ -503,7 +514,9 @@ def quiet(sentences: int) -> None:
 def modes(decoder: Decoder, documents: list[list[Ids]]) -> dict[str, list[list[Ids]]]:
     """Translations in every mode there is."""
     first = decoder.sentence_by_sentence(documents, quiet)
-    results = {"sentence": first, "sequential": decoder.sequential(documents, quiet)}
+    results = {"sentence": first, "sequential": decoder.sequential(documents, quiet), "stream": [[] for _ in documents]}
+    for number, ids in decoder.stream(documents):
+        results["stream"][number].append(ids)
     for kind in ("first-pass", "partial"):
         decoder.settings = replace(decoder.settings, global_context=kind)
         results[f"two-pass, {kind}"] = decoder.second_pass(documents, first, quiet)
@@ -529,9 +542,12 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
             window: int = window,
             context: int = context,
             shown: str = "all",
+            moving: bool = False,
             document: Any = document,
         ) -> Ids:
-            return slow_translation(model, layout, document, target, place, window, context, beam, penalty, shown)
+            return slow_translation(
+                model, layout, document, target, place, window, context, beam, penalty, shown, moving
+            )
 
         empty: list[Ids] = [[] for _ in document]
         alone = slow_sentences(
@@ -539,6 +555,8 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
         )
         assert results["sentence"][number] == alone
         assert results["sequential"][number] == slow_sentences(document, partial(translate, shown="so far"))
+        streamed = slow_sentences(document, partial(translate, shown="so far", moving=True))
+        assert results["stream"][number] == streamed
         second = slow_sentences(document, lambda place, _, translate=translate, alone=alone: translate(place, alone))
         assert results["two-pass, first-pass"][number] == second
         if reads_rows(model):
@@ -726,6 +744,7 @@ def test_a_translator_keeps_lines_apart(name: str, subwords: Subwords) -> None:
     choices: list[dict[str, Any]] = [{"chunk": 1}, {"mode": "sentence"}]
     if name != "sent2sent":
         choices += [{"mode": "sequential"}, {"mode": "two-pass", "global_context": "partial"}]
+        choices += [{"mode": "stream"}, {"mode": "stream", "window": 2, "batch_size": 1}]
     for chosen in choices:
         results = list(translator.translate_documents(documents, beam=2, **chosen))
         assert [len(result) for result in results] == [len(document) for document in documents]

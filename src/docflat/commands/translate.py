@@ -60,9 +60,10 @@ def _add_files(parser: ArgumentParser) -> None:
 def _add_decoding(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
-        choices=("auto", "two-pass", "sequential", "sentence"),
+        choices=("auto", "two-pass", "sequential", "stream", "sentence"),
         default="auto",
-        help="the context's translations: first versions, final ones, none (default: what suits the model)",
+        help="the context's translations: first versions, final ones, final ones and a window that moves along, none "
+        "(default: what suits the model)",
     )
     parser.add_argument(
         "--global-context",

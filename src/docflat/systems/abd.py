@@ -17,7 +17,7 @@ from torch import Tensor
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import GlobalContext, Mixer, Paths
+from docflat.caches import GlobalContext, KeptContext, Mixer, Paths
 from docflat.config import ModelSizes
 from docflat.layers import Attention
 from docflat.transformer import Transformer, Vocabulary
@@ -51,14 +51,14 @@ class ABD(Transformer):
         return self.target_norm(x)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
     ) -> tuple[Tensor, Mixer | None]:
         if self.target_rows is None:
             return self.target_norm(x), None
-        if context is None:
-            read = read_rows(self.target_rows, x, prefix)
-        else:
+        if isinstance(context, GlobalContext):
             read = read_rows(self.target_rows, self.embed(context.side), context.side)[context.row]
+        else:
+            read = read_rows(self.target_rows, x, prefix)
         return self.target_norm(x + read[prefix.rows.number(len(x))]), RowMixer(read)
 
     def step_mix(self, x: Tensor, mixer: Mixer | None) -> Tensor:

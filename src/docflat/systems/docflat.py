@@ -10,15 +10,28 @@ not see each other (`document_mask: false` restores the paper); tokens of the lo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from docflat.attending import Memory
+from docflat.attending import Memory, SideAttending
 from docflat.batches import Segments, Side
-from docflat.caches import Given, GlobalContext, Grown, Mixer, Paths, read_cache
+from docflat.caches import (
+    Given,
+    GlobalContext,
+    Grown,
+    KeptContext,
+    KeysValues,
+    Mixer,
+    Paths,
+    attend_masked,
+    given_by_segment,
+    read_cache,
+)
 from docflat.config import ModelSizes
 from docflat.layers import Attention, Gate, attend
 from docflat.transformer import Transformer, Vocabulary
@@ -82,6 +95,38 @@ class FlatBatchAttention(nn.Module):
         flat = x[where]
         return x.index_copy(0, where, self.mix(flat, self.attention.over(flat, groups, causal)).to(x.dtype))
 
+    def rows(self, side: Side) -> Segments:
+        """Over the flat sequence: one segment a row."""
+        return side.sentences if self.options.scope == "current" else side.rows
+
+    def show(self, x: Tensor, side: Side) -> list[KeysValues]:
+        """What other rows see of each row; x: embeddings (tokens, dim)."""
+        where, _ = self.flat(side)
+        lengths = self.rows(side).lengths.tolist()
+        both = (part.split(lengths) for part in self.attention.keys_values(x[where]))
+        return [KeysValues(keys, values) for keys, values in zip(*both, strict=True)]
+
+    def given(self, seen: Sequence[Sequence[KeysValues]], like: Tensor) -> Given:
+        """What each row sees of the rows that were shown, padded; like (..., dim): where and of which type."""
+        heads = self.attention.heads
+        nothing = like.new_zeros(0, heads, like.shape[-1] // heads)
+        shown = [one for row in seen for one in row]
+        lengths = np.array([sum(len(one.keys) for one in row) for row in seen], dtype=np.int64)
+        return given_by_segment(
+            torch.cat([nothing, *(one.keys for one in shown)]),
+            torch.cat([nothing, *(one.values for one in shown)]),
+            Segments.of_lengths(lengths).each(lambda starts: starts.to(like.device)),
+        )
+
+    def among(self, x: Tensor, side: Side, seen: Sequence[Sequence[KeysValues]]) -> Tensor:
+        """`forward` of rows that see what was shown of rows, of themselves too: (tokens, dim) -> (tokens, dim)."""
+        where, _ = self.flat(side)
+        rows, given = self.rows(side), self.given(seen, x)
+        query = rows.pad(self.attention.queries(x[where])).transpose(1, 2)  # (rows, heads, longest, size)
+        mixed = attend_masked(query, given.keys, given.values, given.seen[:, None])
+        read = self.attention.join(rows.unpad(mixed.transpose(1, 2), len(where)))
+        return x.index_copy(0, where, self.mix(x[where], read).to(x.dtype))
+
 
 class DocFlat(Transformer):
     def __init__(
@@ -101,11 +146,36 @@ class DocFlat(Transformer):
             x = self.target_flat(x, side, causal=True)
         return self.target_norm(x)
 
+    def show_source(self, side: Side) -> list[KeysValues]:
+        return self._show(self.source_flat, side)
+
+    def show_target(self, side: Side) -> list[KeysValues]:
+        return self._show(self.target_flat, side)
+
+    def _show(self, flat: FlatBatchAttention | None, side: Side) -> list[KeysValues]:
+        x = self.embed(side)
+        if flat is None:
+            return [KeysValues(x[:0], x[:0])] * len(side.rows)
+        return flat.show(x, side)
+
+    def encode_among(self, source: Side, seen: Sequence[Sequence[KeysValues]]) -> Memory:
+        x = self.embed(source)
+        if self.source_flat is not None:
+            x = self.source_flat.among(x, source, seen)
+        x = self.source_norm(x)
+        attending = SideAttending(source, causal=False)
+        for layer in self.encoder:
+            x = layer(x, attending)
+        return Memory.of_side(x, source)
+
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
     ) -> tuple[Tensor, Mixer | None]:
         if self.target_flat is None:
             return self.target_norm(x), None
+        if isinstance(context, KeptContext):
+            mixed, kept_mixer = FlatMixer.after(self, self.target_flat, x, prefix, paths, context)
+            return self.target_norm(mixed), kept_mixer
         side = prefix if context is None else context.side
         everything = x if context is None else self.embedding(side.tokens, side.positions)
         mixed, mixer = FlatMixer.start(self, self.target_flat, everything, side, prefix, paths, context)
@@ -123,8 +193,8 @@ class DocFlat(Transformer):
 class FlatMixer:
     """Flat-batch attention while decoding: keys and values of the hypotheses, and of the other rows.
 
-    With a global context, the other rows are given once and for all. Without, rows that grow at the same time
-    see what the best hypotheses of the rows before them have so far (the paper's way).
+    With a global context, or one that was kept, the other rows are given once and for all. Without, rows that grow at
+    the same time see what the best hypotheses of the rows before them have so far (the paper's way).
     """
 
     def __init__(
@@ -171,7 +241,7 @@ class FlatMixer:
 
         rows = len(prefix.rows)
         row = torch.arange(rows, device=x.device) if context is None else context.row
-        starts = (side.sentences if flat.options.scope == "current" else side.rows).starts.long()
+        starts = flat.rows(side).starts.long()
         own = 1 if flat.options.scope == "current" else prefix.rows.lengths
         group = torch.searchsorted(groups.starts[1:].long(), starts[row], right=True)  # (rows,)
         limit = starts[row] + own - groups.starts.long()[group]  # what each row sees of its group
@@ -184,6 +254,26 @@ class FlatMixer:
         keys, values = (groups.pad(part).transpose(1, 2) for part in (key, value))
         given = Given(keys, values, seen, place)
         return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
+
+    @classmethod
+    def after(
+        cls, model: DocFlat, flat: FlatBatchAttention, x: Tensor, prefix: Side, paths: Paths, context: KeptContext
+    ) -> tuple[Tensor, FlatMixer]:
+        """The same for embedded prefixes x, (tokens, dim), each of which stands after rows of which this was kept."""
+        where, _ = flat.flat(prefix)
+        rows, kept = flat.rows(prefix), flat.given(context.rows, x)
+        query, key, value = (rows.pad(part) for part in flat.attention.project(x[where]))
+        keys, values = key.transpose(1, 2), value.transpose(1, 2)  # (rows, heads, longest, size)
+        earlier = torch.ones(rows.longest, rows.longest, dtype=torch.bool, device=x.device).tril()
+        read = rows.unpad(read_cache(query, kept, keys, values, earlier.expand(len(rows), -1, -1)), len(where))
+        mixed = x.index_copy(0, where, flat.mix(x[where], flat.attention.join(read)))
+        given = Given(
+            torch.cat([kept.keys, keys], dim=2),
+            torch.cat([kept.values, values], dim=2),
+            torch.cat([kept.seen, rows.mask[:, None]], dim=2),
+            torch.arange(len(rows), device=x.device),
+        )
+        return mixed, cls(model, flat, given, paths, prefix, growing=False)
 
     def step(self, x: Tensor) -> Tensor:
         """The newest token of every hypothesis: (rows, beam, dim)."""
