@@ -32,6 +32,7 @@ class Stage:
     learning_rate: float = 5e-4  # its peak, at the end of the warm-up; then inverse square root
     sentence_rate: float | None = None  # times that for what the sentence model has; 0: frozen; none: the system's own
     warmup_steps: int = 4000
+    cooldown_steps: int = 0  # before max_steps, in which the rate falls to 0 in a straight line
     betas: tuple[float, float] = (0.9, 0.98)  # of Adam
     clip: float = 0.0  # largest norm of a gradient; 0: any
     dropout: float = 0.1
@@ -58,7 +59,7 @@ class Stage:
         for name in at_least_one:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: must be at least 1")
-        for name in ("clip", "max_epochs", "max_minutes", "patience", "validation_sample"):
+        for name in ("clip", "cooldown_steps", "max_epochs", "max_minutes", "patience", "validation_sample"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}: must not be negative")
         for name in ("dropout", "word_dropout", "label_smoothing"):

@@ -93,9 +93,12 @@ def steps_from(
         yield lay_out
 
 
-def learning_rate(step: int, peak: float, warmup: int) -> float:
-    """Linear warm-up, then inverse square root; step counts from 1."""
-    return peak * min(step / warmup, math.sqrt(warmup / step))
+def learning_rate(step: int, peak: float, warmup: int, left: float = math.inf, cooldown: int = 0) -> float:
+    """Linear warm-up, inverse square root, at last a straight line to 0; step counts from 1.
+
+    left: steps from here to the end, this one included.
+    """
+    return peak * min(step / warmup, math.sqrt(warmup / step)) * min(1, left / max(1, cooldown))
 
 
 def train(recipe: Recipe) -> list[dict[str, Any]]:
@@ -365,7 +368,8 @@ class StageTraining:
         while not self._over(progress):
             step = next(steps)
             progress.step += 1
-            rate = learning_rate(progress.step, stage.learning_rate, stage.warmup_steps)
+            left = stage.max_steps - progress.step + 1
+            rate = learning_rate(progress.step, stage.learning_rate, stage.warmup_steps, left, stage.cooldown_steps)
             learner.update(step, progress.step, rate, meter)
             progress.epoch, progress.batch = step.epoch, step.batch
             meter.step(progress, rate)

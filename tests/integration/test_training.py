@@ -86,6 +86,11 @@ def test_learning_rate_formula(step: int, expected: float):
     assert learning_rate(step, 5e-4, 4000) == pytest.approx(expected, rel=1e-12)
 
 
+def test_the_learning_rate_cools_down_to_nothing() -> None:
+    rates = [learning_rate(step, 1.0, 1, left=11 - step, cooldown=4) * step**0.5 for step in range(1, 11)]
+    assert rates == pytest.approx([1, 1, 1, 1, 1, 1, 1, 0.75, 0.5, 0.25])
+
+
 def test_the_log_has_the_rate_of_each_step(data: Path, tmp_path: Path):
     run_training(data, tmp_path, stage(learning_rate=1e-3, warmup_steps=5, validation_sample=0), log_every=1)
     rates = [line["rate"] for line in lines(tmp_path, "train")]

@@ -48,7 +48,8 @@ class MBE(Transformer):
         x = self.embed(source)
         vector, loss = self.summary(x, source)
         last = source.rows.starts[1:].long() - 1
-        x = self.dropout(self.source_norm(x).index_copy(0, last, vector.to(x.dtype)))
+        x = self.source_norm(x)
+        x = self.dropout(x.index_copy(0, last, vector.to(x.dtype)))
         attending = SideAttending(source, causal=False)
         for layer in self.encoder:
             x = layer(x, attending)
@@ -57,4 +58,5 @@ class MBE(Transformer):
     def mix_target(self, x: Tensor, side: Side, memory: Memory) -> Tensor:
         assert memory.vector is not None
         first = side.rows.starts[:-1].long()
-        return self.target_norm(x).index_copy(0, first, memory.vector.to(x.dtype))
+        x = self.target_norm(x)
+        return x.index_copy(0, first, memory.vector.to(x.dtype))
