@@ -163,6 +163,7 @@ FULL = Recipe(
             learning_rate=1e-5,
             sentence_rate=0.5,
             warmup_steps=7,
+            cooldown_steps=5,
             betas=(0.8, 0.9),
             clip=1.5,
             dropout=0.2,

@@ -62,7 +62,8 @@ class SelectiveAttention(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
-    @torch.compiler.disable  # torch 2.11 fails to compile it for a GPU: an assertion of its own, on tilings
+    # torch 2.11 fails to compile it for a GPU: an assertion of its own, on tilings.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, x: Tensor, side: Side) -> Tensor:
         """States of the current sentences, (current, dim) -> (current, dim)."""
         read = self.read_norm(self.dropout(self.read(x, x.detach(), side)))
