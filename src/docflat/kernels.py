@@ -4,6 +4,8 @@ The flash kernels that torch brings cut queries and keys into tiles of 128; a se
 are small, a segment that fits into one is done at once, and the backward pass needs neither a kernel before nor one
 after it. Queries are (query tokens, heads, size), keys and values (key tokens, heads, size); the last two dimensions
 of each must be dense, its tokens may lie apart.
+
+To torch.compile they are closed: it calls them, and does not look inside. Strides are those of the tensors that come.
 """
 
 # Triton compiles its kernels from their source; its language has no types that mypy could check.
@@ -17,7 +19,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.library import triton_op, wrap_triton
+from torch.library import custom_op
 
 TILE = 64  # tokens
 WARPS = 4
@@ -154,7 +156,7 @@ def _backward_kernel(
         tl.store(to_query + place, (dq * plain_scale).to(q.dtype), mask=there)
 
 
-@triton_op("docflat::segment_attention", mutates_args=())
+@custom_op("docflat::segment_attention", mutates_args=())
 def segment_attention(
     query: Tensor, key: Tensor, value: Tensor, q_starts: Tensor, k_starts: Tensor, longest: int, causal: bool
 ) -> tuple[Tensor, Tensor]:
@@ -167,7 +169,7 @@ def segment_attention(
     output = torch.empty(query.shape, dtype=query.dtype, device=query.device)
     norms = torch.empty(query.shape[:2], dtype=torch.float32, device=query.device)
     grid = ((q_starts.shape[0] - 1) * heads, (longest + TILE - 1) // TILE)
-    wrap_triton(_forward_kernel)[grid](
+    _forward_kernel[grid](
         query, key, value, output, norms, q_starts, k_starts,
         query.stride(0), key.stride(0), value.stride(0),
         HEADS=heads, SIZE=size, TILE=TILE, CAUSAL=causal, num_warps=WARPS,
@@ -175,7 +177,7 @@ def segment_attention(
     return output, norms
 
 
-@triton_op("docflat::segment_attention_backward", mutates_args=())
+@custom_op("docflat::segment_attention_backward", mutates_args=())
 def segment_attention_backward(
     slope: Tensor,
     query: Tensor,
@@ -193,12 +195,22 @@ def segment_attention_backward(
     slope = slope.contiguous()
     to_query, to_key, to_value = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
     grid = ((q_starts.shape[0] - 1) * heads, (longest + TILE - 1) // TILE, 2)
-    wrap_triton(_backward_kernel)[grid](
+    _backward_kernel[grid](
         query, key, value, output, norms, slope, q_starts, k_starts, to_query, to_key, to_value,
         query.stride(0), key.stride(0), value.stride(0),
         HEADS=heads, SIZE=size, TILE=TILE, CAUSAL=causal, num_warps=WARPS,
     )  # fmt: skip
     return to_query, to_key, to_value
+
+
+@segment_attention.register_fake
+def _(query: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+    return query.new_empty(query.shape), query.new_empty(query.shape[:2], dtype=torch.float32)
+
+
+@segment_attention_backward.register_fake
+def _(slope: Tensor, query: Tensor, key: Tensor, value: Tensor, *others: Any) -> tuple[Tensor, Tensor, Tensor]:
+    return query.new_empty(query.shape), key.new_empty(key.shape), value.new_empty(value.shape)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

@@ -30,12 +30,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not on_gpu:  # what wraps kernels for torch.compile knows compiled kernels only
-        monkeypatch.setattr(kernels, "wrap_triton", lambda kernel: kernel)
-
-
 @pytest.mark.parametrize(("queries", "keys", "causal"), CASES)
 def test_outputs_and_gradients_are_those_of_the_padded_layout(
     queries: list[int], keys: list[int] | None, causal: bool

@@ -12,7 +12,7 @@ tokens in the place of <s>. `context: online` lets a sentence see earlier ones o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -62,8 +62,12 @@ class SelectiveAttention(nn.Module):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
-    # torch 2.11 fails to compile it for a GPU: an assertion of its own, on tilings.
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def compile(self, *_: Any, **__: Any) -> None:
+        """Not this: torch 2.11 fails to compile it for a GPU, with an assertion of its own, on tilings.
+
+        `torch.compiler.disable` would say the same, but imports the compiler, which takes as long as all of torch.
+        """
+
     def forward(self, x: Tensor, side: Side) -> Tensor:
         """States of the current sentences, (current, dim) -> (current, dim)."""
         read = self.read_norm(self.dropout(self.read(x, x.detach(), side)))
