@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from docflat.atomic import whole_folder, write_whole
 from docflat.config import ModelSizes, RowSettings
@@ -75,12 +76,24 @@ def save_model(folder: Path, config: ModelConfig, weights: Mapping[str, Tensor],
         (partial / "README.md").write_text(card, encoding="utf-8")
 
 
+class _Undrawn(TorchFunctionMode):
+    """Leaves out `nn.init.normal_`, for which torch imports its compiler where there are no values: a whole second."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        return kwargs["tensor"] if func is nn.init.normal_ else func(*args, **kwargs)
+
+
 def load_model(folder: Path) -> ModelFolder:
     config = read_config(folder)
     subwords = Subwords.load(folder / "tokenizer.json")
-    model = config.build(subwords, file=str(folder / "config.json"))
-    load_weights(model, folder / "model.safetensors")
-    return ModelFolder(config, subwords, model.eval())
+    # Without values at first: to draw 60 million of them takes longer than to read them from the file.
+    with torch.device("meta"), _Undrawn():
+        model = config.build(subwords, file=str(folder / "config.json"))
+    load_weights(model, folder / "model.safetensors", assign=True)
+    return ModelFolder(config, subwords, model.float().eval())  # a file may be in half precision
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -112,8 +125,8 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise InputError(f"cannot read the weights: {error}", path) from None
 
 
-def load_weights(model: Transformer, path: Path) -> None:
-    """Load weights that must fit exactly."""
+def load_weights(model: Transformer, path: Path, assign: bool = False) -> None:
+    """Load weights that must fit exactly. assign: in the place of the model's tensors, not into them."""
     weights = read_weights(path)
     own = model.state_dict()
     for name in (*own, *weights):
@@ -124,7 +137,7 @@ def load_weights(model: Transformer, path: Path) -> None:
         if own[name].shape != weights[name].shape:
             shapes = f"{tuple(weights[name].shape)}, expected {tuple(own[name].shape)}"
             raise InputError(f"{name} has the shape {shapes}", path)
-    model.load_state_dict(weights)
+    model.load_state_dict(weights, assign=assign)
 
 
 def start_from(model: Transformer, path: Path, before: ModelConfig, now: ModelConfig) -> None:

@@ -76,6 +76,24 @@ def test_help_imports_nothing_slow():
     assert found.stdout.count("example:") == len(cli.VERBS)
 
 
+def test_translating_imports_nothing_that_it_does_not_need(tmp_path: Path):
+    """Each of these takes as long as a short translation, the compiler of torch as long as all of torch."""
+    model = Path(__file__).parent.parent / "data" / "model-format-1"
+    (tmp_path / "notes.md").write_text("# Notes\n\nHello **you**. Bye.\n")
+    (tmp_path / "lines.en").write_text("Hello.\n")
+    out = tmp_path / "out"
+    arguments = ["translate", "--model", str(model), "--device", "cpu", "--threads", "1"]
+    code = "import sys\nfrom docflat.cli import run\n"
+    for precision in ("fp32", "int8"):
+        for files in ([str(tmp_path / "lines.en")], [str(tmp_path / "notes.md"), "-o", str(out / f"{precision}.md")]):
+            code += f"assert run({[*arguments, '--precision', precision, *files]!r}) == 0\n"
+    heavy = {"torch._dynamo", "torch._inductor", "sympy", "transformers", "sacrebleu", "matplotlib", "rich"}
+    code += f"sys.exit(str({heavy!r} & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert found.stderr == b"set()\n"
+    assert {path.name for path in out.iterdir()} == {"fp32.md", "int8.md"}
+
+
 def test_version(capsys: Capture):
     assert docflat("--version") == 0
     assert capsys.readouterr().out == f"docflat {__version__}\n"
