@@ -274,11 +274,3 @@ def test_a_pickle_in_the_place_of_weights_is_not_opened(folder: Path, tmp_path: 
     torch.save({"embedding.weight": Bomb()}, folder / "model.safetensors")
     assert refused(folder).startswith(f"{folder / 'model.safetensors'}: ")
     assert not (tmp_path / "exploded").exists()
-
-
-def test_weights_in_half_precision_are_widened(folder: Path):
-    weights = {name: tensor.half() for name, tensor in load_file(folder / "model.safetensors").items()}
-    save_file(weights, folder / "model.safetensors")
-    for name, tensor in load_model(folder).model.state_dict().items():
-        assert tensor.dtype == torch.float32
-        assert torch.equal(tensor, weights[name].float())
