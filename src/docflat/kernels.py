@@ -156,6 +156,11 @@ def _backward_kernel(
         tl.store(to_query + place, (dq * plain_scale).to(q.dtype), mask=there)
 
 
+def dense(x: Tensor) -> Tensor:
+    """With heads and their sizes next to each other, as the kernels read them."""
+    return x if x.stride()[1:] == (x.shape[2], 1) else x.contiguous()
+
+
 @custom_op("docflat::segment_attention", mutates_args=())
 def segment_attention(
     query: Tensor, key: Tensor, value: Tensor, q_starts: Tensor, k_starts: Tensor, longest: int, causal: bool
@@ -166,6 +171,7 @@ def segment_attention(
     starts (segments + 1,) int32; longest: of all segments, of queries or keys.
     """
     heads, size = query.shape[1:]
+    query, key, value = dense(query), dense(key), dense(value)
     output = torch.empty(query.shape, dtype=query.dtype, device=query.device)
     norms = torch.empty(query.shape[:2], dtype=torch.float32, device=query.device)
     grid = ((q_starts.shape[0] - 1) * heads, (longest + TILE - 1) // TILE)
@@ -192,7 +198,8 @@ def segment_attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of query, key and value, by that of the output."""
     heads, size = query.shape[1:]
-    slope = slope.contiguous()
+    slope, output = slope.contiguous(), output.contiguous()
+    query, key, value = dense(query), dense(key), dense(value)
     to_query, to_key, to_value = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
     grid = ((q_starts.shape[0] - 1) * heads, (longest + TILE - 1) // TILE, 2)
     _backward_kernel[grid](
