@@ -1,7 +1,7 @@
 """Checkpoints and model folders: written beside and then renamed, safetensors and JSON only.
 
-A model folder is what a user keeps: config.json, model.safetensors, tokenizer.json and README.md, its card. A
-checkpoint is what training goes on from: weights, optimiser and state.
+A model folder is what a user keeps: config.json, model.safetensors or the files of compact weights, tokenizer.json and
+README.md, its card. A checkpoint is what training goes on from: weights, optimiser and state.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from docflat import compact
 from docflat.atomic import whole_folder, write_whole
 from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
@@ -119,6 +120,14 @@ def read_json(path: Path, otherwise: str) -> dict[str, Any]:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
+    """Of one file; where there is none, of the files of compact weights beside it."""
+    files = sorted(path.parent.glob(compact.PATTERN))
+    if path.exists() or not files:
+        return compact.unpack(read_tensors(path))
+    return compact.unpack(compact.join([read_tensors(file) for file in files], files))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:

@@ -107,8 +107,8 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "export",
-        "write a sentence or concatenation model for CTranslate2",
-        "docflat export --model runs/first/model --to ctranslate2 -o runs/first/ctranslate2",
+        "write a model at a quarter of its size, or for CTranslate2",
+        "docflat export --model runs/first/model --to int8 -o runs/first/small",
         export,
     ),
     Verb(

@@ -12,6 +12,7 @@ import warnings
 import torch
 from torch import Tensor, nn
 
+from docflat.compact import round_rows
 from docflat.errors import InputError
 from docflat.layers import Attention, Embedding, FeedForward, Gate
 from docflat.transformer import Transformer
@@ -40,12 +41,6 @@ class Int8Weight:
     def __call__(self, x: Tensor) -> Tensor:
         """(..., inputs) -> (..., outputs)."""
         return torch.ops.quantized.linear_dynamic(x, self.packed, self.reduce_range)
-
-
-def round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """A matrix in int8, and the scale of each row."""
-    scale = (weight.abs().amax(1) / 127).clamp_min(1e-12)
-    return (weight / scale[:, None]).round().clamp(-127, 127).to(torch.int8), scale
 
 
 class Int8Linear(nn.Module):

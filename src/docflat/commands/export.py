@@ -1,25 +1,40 @@
-"""`docflat export`: a model in another engine's form."""
+"""`docflat export`: a model in another form."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from docflat.errors import InputError
+
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--model", type=Path, required=True, metavar="DIR", help="a model folder (sent2sent or doc2doc)"
+        "--model",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="a model folder (for ctranslate2: sent2sent or doc2doc)",
     )
-    parser.add_argument("--to", choices=("ctranslate2",), required=True, help="the engine")
+    parser.add_argument(
+        "--to",
+        choices=("int8", "ctranslate2"),
+        required=True,
+        help="int8: a docflat model folder of a quarter of the size; ctranslate2: for that engine",
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="folder to write")
     kinds = ("int8", "int8_float32", "int16", "float16", "bfloat16", "float32")
-    parser.add_argument("--quantization", choices=kinds, default="int8", help="of the weights (default: int8)")
+    parser.add_argument("--quantization", choices=kinds, help="of the weights for ctranslate2 (default: int8)")
     parser.add_argument("--force", action="store_true", help="replace the folder if it is there")
 
 
 def run(arguments: Namespace) -> None:
     from docflat.checkpoints import load_model
-    from docflat.export import export_ctranslate2
+    from docflat.export import export_ctranslate2, export_int8
 
-    kind = None if arguments.quantization == "float32" else arguments.quantization
+    if arguments.to == "int8":
+        if arguments.quantization:
+            raise InputError("--quantization is for --to ctranslate2; --to int8 has one kind")
+        return export_int8(arguments.model, arguments.out, arguments.force)
+    kind = None if arguments.quantization == "float32" else arguments.quantization or "int8"
     export_ctranslate2(load_model(arguments.model), arguments.out, kind, arguments.force)

@@ -1,0 +1,81 @@
+"""Compact weights: matrices in 8 bits with a scale for each row, in files of a size that every host takes.
+
+A quarter of float32. A row's largest weight is 127 steps, so rounding what was rounded before changes nothing: the int8
+products of quantization.py are made of these very numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from docflat.errors import InputError
+
+SCALE = ".scale"
+MOST_BYTES = 15 << 20  # of a file
+PATTERN = "model-*-of-*.safetensors"
+
+
+def round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix in int8, and the scale of each row."""
+    scale = (weight.abs().amax(1) / 127).clamp_min(1e-12)
+    return (weight / scale[:, None]).round().clamp(-127, 127).to(torch.int8), scale
+
+
+def pack(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Matrices as int8, with their scales beside them; the rest as it is."""
+    packed: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        packed[name] = tensor.contiguous()
+        if tensor.dim() == 2:
+            packed[name], packed[name + SCALE] = round_rows(tensor.float())
+    return packed
+
+
+def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What `pack` was given, rounded."""
+    weights = {name: tensor for name, tensor in packed.items() if not name.endswith(SCALE)}
+    for name, tensor in weights.items():
+        if tensor.dtype == torch.int8:
+            weights[name] = tensor.float() * packed[name + SCALE][:, None]
+    return weights
+
+
+def save_in_parts(weights: Mapping[str, Tensor], folder: Path, most: int = MOST_BYTES) -> None:
+    """Write files of at most so many bytes; a tensor that is larger by itself is cut by rows."""
+    parts: list[dict[str, Tensor]] = [{}]
+    room = most
+    for name, tensor in weights.items():
+        row = tensor.nbytes // max(1, len(tensor))
+        pieces = tensor.split(max(1, most // max(1, row))) if tensor.nbytes > most else (tensor,)
+        for number, piece in enumerate(pieces):
+            if piece.nbytes > room and parts[-1]:
+                parts.append({})
+                room = most
+            parts[-1][name if len(pieces) == 1 else f"{name}[{number}]"] = piece.contiguous()
+            room -= piece.nbytes
+    for number, part in enumerate(parts, 1):
+        save_file(part, folder / f"model-{number}-of-{len(parts)}.safetensors")
+
+
+def join(parts: list[dict[str, Tensor]], files: list[Path]) -> dict[str, Tensor]:
+    """The tensors of all files of a folder, those that were cut put together again."""
+    wanted = int(files[0].stem.rpartition("-")[2])
+    names = {f"model-{number}-of-{wanted}.safetensors" for number in range(1, wanted + 1)}
+    missing = names - {file.name for file in files}
+    if missing:
+        raise InputError(f"{sorted(missing)[0]} is missing: the weights are in {wanted} files", files[0].parent)
+    whole: dict[str, Tensor] = {}
+    pieces: dict[str, dict[int, Tensor]] = {}
+    for part in parts:
+        for name, tensor in part.items():
+            stem, bracket, number = name.removesuffix("]").partition("[")
+            if bracket:
+                pieces.setdefault(stem, {})[int(number)] = tensor
+            else:
+                whole[name] = tensor
+    return whole | {name: torch.cat([some[n] for n in sorted(some)]) for name, some in pieces.items()}

@@ -1,0 +1,101 @@
+"""Compact weights: rounded once and for all, and nothing else about them changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from docflat.checkpoints import ModelConfig, load_model, read_weights, save_model
+from docflat.cli import run
+from docflat.compact import MOST_BYTES, PATTERN, pack, save_in_parts, unpack
+from docflat.config import ModelSizes, RowSettings
+from docflat.errors import InputError
+from docflat.quantization import Int8Linear
+from docflat.subwords import Subwords
+from docflat.systems import find_system
+from docflat.translator import Translator
+
+SENTENCES = ["ein hund sieht den ball .", "er rollt .", "der ball ist rund ."]
+
+
+def some_weights() -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    return {"matrix": torch.randn(50, 8), "zero": torch.zeros(3, 8), "bias": torch.randn(50), "one": torch.randn(1, 1)}
+
+
+def test_a_weight_is_off_by_half_a_step_of_its_row_at_most() -> None:
+    weights = some_weights()
+    back = unpack(pack(weights))
+    assert back.keys() == weights.keys()
+    assert torch.equal(back["bias"], weights["bias"])
+    step = weights["matrix"].abs().amax(1, keepdim=True) / 127
+    assert bool(((back["matrix"] - weights["matrix"]).abs() <= 0.5001 * step).all())
+    assert torch.equal(back["zero"], weights["zero"])
+
+
+def test_what_was_rounded_stays_as_it_is() -> None:
+    once = pack(some_weights())
+    twice = pack(unpack(once))
+    for name, tensor in once.items():
+        assert torch.equal(twice[name], tensor) if tensor.dtype == torch.int8 else torch.allclose(twice[name], tensor)
+
+
+@pytest.mark.parametrize("most", [64, 100, 1000, MOST_BYTES])
+def test_files_are_no_larger_than_they_may_be_and_hold_everything(tmp_path: Path, most: int) -> None:
+    weights = some_weights()
+    save_in_parts(pack(weights), tmp_path, most)
+    files = list(tmp_path.glob(PATTERN))
+    assert len(files) >= 400 // most
+    found = read_weights(tmp_path / "model.safetensors")
+    for name, tensor in unpack(pack(weights)).items():
+        assert torch.equal(found[name], tensor)
+    for file in files:
+        header = int.from_bytes(file.read_bytes()[:8], "little")
+        assert file.stat().st_size - 8 - header <= most
+
+
+@pytest.mark.parametrize("gone", [1, 3])
+def test_a_file_that_is_missing_is_named(tmp_path: Path, gone: int) -> None:
+    save_in_parts(pack(some_weights()), tmp_path, 400)
+    assert len(list(tmp_path.glob(PATTERN))) == 3
+    (tmp_path / f"model-{gone}-of-3.safetensors").unlink()
+    with pytest.raises(InputError, match=f"model-{gone}-of-3.safetensors is missing"):
+        read_weights(tmp_path / "model.safetensors")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    subwords = Subwords.learn(SENTENCES * 20, 320, 8)
+    sizes = ModelSizes(dim=32, heads=2, feed_forward=64, encoder_layers=1, decoder_layers=1)
+    system = find_system("docflat-c")
+    config = ModelConfig("docflat-c", sizes, {}, system.rows_of(RowSettings()))
+    torch.manual_seed(0)
+    save_model(tmp_path / "model", config, config.build(subwords).state_dict(), subwords, "# A card\n")
+    return tmp_path / "model"
+
+
+def test_an_exported_folder_is_a_model_whose_int8_is_that_of_the_first(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "small"
+    assert run(["export", "--model", str(model), "--to", "int8", "-o", str(out)]) == 0
+    assert (out / "README.md").read_text() == "# A card\n"
+    assert not (out / "model.safetensors").exists()
+    # Rounded to whole steps, and not only to fewer digits.
+    weight = load_model(out).model.state_dict()["encoder.0.feed_forward.inner.weight"]
+    steps = weight / (weight.abs().amax(1, keepdim=True) / 127)
+    assert torch.allclose(steps, steps.round(), atol=1e-3)
+    products = [
+        {name: part.rounded for name, part in translator.folder.model.named_modules() if isinstance(part, Int8Linear)}
+        for translator in (Translator.load(folder, "cpu", precision="int8") for folder in (model, out))
+    ]
+    assert len(products[0]) > 10
+    for name, rounded in products[0].items():
+        assert torch.equal(products[1][name], rounded), name
+
+
+def test_a_kind_of_quantization_is_refused(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--to", "int8", "--quantization", "float16", "-o", str(tmp_path / "out")]
+    assert run(["export", "--model", str(model), *arguments]) == 2
+    assert "--quantization is for --to ctranslate2" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
