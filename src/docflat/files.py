@@ -1,7 +1,7 @@
 """Files to their translations: segments to sentences, one document of them to the model, and all the way back.
 
-What must not change is found again in the translation or put back by force: placeholders, addresses, code. Formatting
-follows the words it was on.
+What must not change is found again in the translation or put back by force: placeholders, addresses, code, terms.
+Formatting follows the words it was on.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from docflat.atomic import write_whole
 from docflat.errors import InputError
 from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
-from docflat.placeholders import find_again, find_placeholders, join_ranges
+from docflat.placeholders import Terms, find_again, find_placeholders, join_ranges
 from docflat.projection import Piece, project
 from docflat.sentences import Range, split_sentences, strip
 
 LONGEST = 10_000  # characters of a sentence; what is longer is data, not language
 TOO_LONG = f"longer than {LONGEST} characters"
 MOST_SPANS = 2_000  # of a segment, likewise
+KEPT = "placeholders, code or terms"
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -61,7 +62,7 @@ class FileReport:
         if self.too_long:
             parts.append(f"{self.too_long} sentences kept: {TOO_LONG}")
         if self.in_parts:
-            parts.append(f"{self.in_parts} of {self.sentences} sentences in parts, to keep placeholders or code")
+            parts.append(f"{self.in_parts} of {self.sentences} sentences in parts, to keep {KEPT}")
         return f"{self.file}: {'; '.join(parts)}"
 
 
@@ -115,7 +116,7 @@ class _Split:
     too_long: int = 0  # sentences that are not among them
 
 
-def split_segment(segment: Segment, language: str) -> _Split:
+def split_segment(segment: Segment, language: str, terms: Terms) -> _Split:
     if segment.kept:
         return _Split(kept=segment.kept)
     if not any(map(str.isalpha, segment.text)):
@@ -123,7 +124,7 @@ def split_segment(segment: Segment, language: str) -> _Split:
     if len(segment.spans) > MOST_SPANS or _depth(segment) > DEEPEST:
         return _Split(kept="too many formatted parts")
     opaque = [(span.start, span.end) for span in segment.spans if span.opaque and span.start < span.end]
-    fixed = join_ranges([*opaque, *find_placeholders(segment.text)])
+    fixed = join_ranges([*opaque, *find_placeholders(segment.text), *terms.find(segment.text)])
     split = _Split()
     left = deque(fixed)
     for start, end in split_sentences(segment.text, language, fixed):
@@ -138,7 +139,7 @@ def split_segment(segment: Segment, language: str) -> _Split:
             else:
                 split.sentences.append(sentence)
     if not split.sentences:
-        split.kept = TOO_LONG if split.too_long else "only placeholders or code"
+        split.kept = TOO_LONG if split.too_long else f"only {KEPT}"
     return split
 
 
@@ -154,8 +155,9 @@ def _depth(segment: Segment) -> int:
     return deepest
 
 
-def count_sentences(segments: Sequence[Segment], language: str) -> int:
-    return sum(len(split_segment(segment, language).sentences) for segment in segments)
+def count_sentences(segments: Sequence[Segment], language: str, terms: Iterable[str] = ()) -> int:
+    found = Terms(terms)
+    return sum(len(split_segment(segment, language, found).sentences) for segment in segments)
 
 
 def translate_segments(
@@ -164,10 +166,12 @@ def translate_segments(
     report: FileReport,
     language: str = "en",
     done: Callable[[int], None] = lambda sentences: None,
+    terms: Iterable[str] = (),
     **settings: Any,
 ) -> list[Segment]:
-    """Segments of one document, translated; the report is filled in."""
-    split = [split_segment(segment, language) for segment in segments]
+    """Segments of one document, translated; the report is filled in. terms: what is to stay as it is."""
+    kept_terms = Terms(terms)
+    split = [split_segment(segment, language, kept_terms) for segment in segments]
     report.segments = len(segments)
     report.kept.update(found.kept for found in split if found.kept)
     report.translated = sum(not found.kept for found in split)
@@ -210,9 +214,15 @@ class _Writer:
         translated = self.translator.translate_documents(documents, **self.settings)
         for sentence, pieces, texts in zip(sentences, cut, translated, strict=True):
             new = iter(texts)
+            written = [next(new) if wordy else sentence.segment[slice(*place)] for place, wordy in pieces]
+            for number in range(1, len(pieces)):
+                (start, _), wordy = pieces[number]
+                before, after = sentence.segment[start - 1], sentence.segment[start]
+                # What was between two words may be gone, such as a comma. What was not translated stays as it is.
+                if _touch(written[number - 1], written[number]) and not _touch(before, after):
+                    written[number - 1 + wordy] = f" {written[number]}" if wordy else f"{written[number - 1]} "
             sentence.parts = [
-                Piece(place, next(new), []) if wordy else Piece(place, sentence.segment[slice(*place)])
-                for place, wordy in pieces
+                Piece(place, text, [] if wordy else None) for (place, wordy), text in zip(pieces, written, strict=True)
             ]
 
     def segments(self, segments: Sequence[Segment], split: Sequence[list[_Sentence]]) -> list[Segment]:
@@ -274,6 +284,11 @@ class _Writer:
         return Piece(piece.source, piece.text, links, piece.fixed)
 
 
+def _touch(left: str, right: str) -> bool:
+    """Whether two words would become one."""
+    return left[-1:].isalnum() and right[:1].isalnum()
+
+
 def _formatted(segment: Segment, place: Range) -> bool:
     """Whether a span starts or ends inside."""
     return any(
@@ -291,12 +306,13 @@ def translate_file(
     translator: Translates,
     language: str = "en",
     done: Callable[[int], None] = lambda sentences: None,
+    terms: Iterable[str] = (),
     **settings: Any,
 ) -> FileReport:
     """Translate a file and write it; nothing is written if there is nothing that could be translated."""
     parsed = format_.read(read_file(path), str(path))
     report = FileReport(str(path))
-    segments = translate_segments(parsed.segments, translator, report, language, done, **settings)
+    segments = translate_segments(parsed.segments, translator, report, language, done, terms, **settings)
     if not report.sentences:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in report.kept.items()) or "it has no text"
         raise InputError(f"nothing to translate: {reasons}", path)

@@ -1,9 +1,9 @@
-"""What a translation must hold as it is: placeholders, addresses, and what a format says is opaque."""
+"""What a translation must hold as it is: placeholders, addresses, terms, and what a format says is opaque."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from docflat.sentences import Range
@@ -22,6 +22,7 @@ _PATTERNS = (
     r"(?<![a-z]:)\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message
 )
 _PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _ENDS = ".,;:!?'\"…»”’"  # after an address these belong to the sentence
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
@@ -34,6 +35,30 @@ def find_placeholders(text: str) -> list[Range]:
             end = start + len(_trim(match[0]))
         found.append((start, end))
     return found
+
+
+class Terms:
+    """Names and the like that a user wants to stay: whole words, in the same letters; any blanks between them."""
+
+    def __init__(self, terms: Iterable[str] = ()) -> None:
+        # By their first words: a list of thousands costs no more than a short one.
+        self._patterns: dict[str, list[re.Pattern[str]]] = {}
+        for words in sorted({tuple(term.split()) for term in terms if term.strip()}, key=_size, reverse=True):
+            end = r"(?!\w)" if words[-1][-1].isalnum() else ""
+            first = _TOKEN.findall(words[0])[0]
+            self._patterns.setdefault(first, []).append(re.compile(r"\s+".join(map(re.escape, words)) + end))
+
+    def find(self, text: str) -> Iterator[Range]:
+        """Where they are in a text; of several that start at a place, the longest."""
+        for token in _TOKEN.finditer(text) if self._patterns else ():
+            for pattern in self._patterns.get(token[0], ()):
+                if match := pattern.match(text, token.start()):
+                    yield match.span()
+                    break
+
+
+def _size(words: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    return sum(map(len, words)), words
 
 
 def _trim(url: str) -> str:

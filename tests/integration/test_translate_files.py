@@ -63,9 +63,35 @@ def test_a_file_gets_a_translation_beside_it(tmp_path: Path, capsys: Capture):
     out, err = capsys.readouterr()
     assert err == ""
     assert out == (
-        f"{file}: 2 of 3 segments translated; 1 kept: code; 1 of 2 sentences in parts, to keep placeholders or code"
-        f" -> {tmp_path / 'notes.de.md'}\n"
+        f"{file}: 2 of 3 segments translated; 1 kept: code; 1 of 2 sentences in parts, "
+        f"to keep placeholders, code or terms -> {tmp_path / 'notes.de.md'}\n"
     )
+
+
+def test_terms_are_kept(tmp_path: Path, capsys: Capture):
+    file, terms = tmp_path / "a.md", tmp_path / "terms.txt"
+    file.write_text("We sell Red\nApple phones to Ann. Annual sales fell.")
+    terms.write_text("\ufeffRed Apple\r\n\r\n Ann \n", encoding="utf-8")
+    assert translate(file, "--keep-terms", terms) == 0
+    assert (tmp_path / "a.translated.md").read_text() == "WE SELL Red\nApple PHONES TO Ann. ANNUAL SALES FELL."
+    assert "1 of 2 sentences in parts, to keep placeholders, code or terms" in capsys.readouterr().out
+
+
+def test_bad_terms(tmp_path: Path, capsys: Capture):
+    file, terms = tmp_path / "a.txt", tmp_path / "terms"
+    file.write_text("One.")
+    for data, message in (
+        (None, "terms: cannot be read: No such file or directory"),
+        (b" \n", "terms: there are no terms in this file"),
+        (b"one\n\xff\n", "terms:2: not UTF-8"),
+    ):
+        if data is not None:
+            terms.write_bytes(data)
+        assert translate(file, "--keep-terms", terms) == 2
+        assert capsys.readouterr().err == f"docflat: error: {tmp_path}/{message}\n"
+    assert translate(file, "--lines", "--keep-terms", terms) == 2
+    assert "not in text of a sentence a line" in capsys.readouterr().err
+    assert Shouter.loads == 0
 
 
 def test_what_is_done_is_skipped_unless_forced(tmp_path: Path, capsys: Capture):

@@ -63,6 +63,34 @@ def test_segments_are_one_document_and_blanks_stay():
     assert str(report) == "x: 2 of 4 segments translated; 1 kept: code; 1 kept: no letters"
 
 
+TERMS = ["Ann", "Red Apple", "Apple Pie", ".NET", "C++", "naïve café", "Ann Lee"]
+
+
+@given(st.lists(st.sampled_from([*TERMS, "red", "Annual", "it", "<b>", "4.", "Pie", "{x}"]), max_size=12), st.data())
+@settings(max_examples=200, deadline=None)
+def test_terms_are_kept_whatever_the_model_does(words: list[str], data: st.DataObject):
+    """Each is as often in the translation as in the text, by a literal search for whole words."""
+    text = "".join(word + data.draw(st.sampled_from([" ", "\n", ", ", ". "])) for word in words) + "End"
+    changes = [str.upper, str.lower, lambda line: "X", lambda line: " ".join(reversed(line.split()))]
+    change = data.draw(st.sampled_from(changes))
+    (new,) = translate_segments([Segment(text)], Stub(change), FileReport("x"), terms=TERMS)
+
+    def count(term: str, where: str) -> int:
+        spaced = r"\s+".join(map(re.escape, term.split()))
+        before, after = (r"(?<!\w)" if edge.isalnum() else "" for edge in (term[0], term[-1]))
+        return len(re.findall(before + spaced + after.replace("<!", "!"), where))
+
+    for term in TERMS:
+        assert count(term, new.text) >= count(term, text)
+
+
+def test_a_term_that_the_model_keeps_may_move():
+    report = FileReport("x")
+    stub = Stub(lambda line: "Heute kam Ann Lee an." if line == "Ann Lee arrived today." else "?")
+    (new,) = translate_segments([Segment("Ann Lee arrived today.")], stub, report, terms=["Ann", "Ann Lee"])
+    assert (new.text, report.in_parts) == ("Heute kam Ann Lee an.", 0)
+
+
 def test_a_sentence_the_model_leaves_alone_keeps_its_blanks():
     new, report = translated(Segment("One\n  two. Three."), lambda text: text if "One" in text else "Drei.")
     assert new.text == "One\n  two. Drei."

@@ -52,6 +52,8 @@ def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--source-language", default="en", metavar="CODE", help="whose rules split text into sentences (default: en)"
     )
+    terms = "of formats: a file of terms that stay as they are, one a line, such as names"
+    parser.add_argument("--keep-terms", type=Path, metavar="FILE", help=terms)
     parser.add_argument(
         "--side-by-side", type=Path, metavar="PAGE", help="HTML page to write: both texts, what context changed marked"
     )
@@ -107,6 +109,8 @@ def run(arguments: Namespace) -> None:
             documents.append((name, pairs))
 
     jobs = plan_jobs(arguments)
+    if arguments.keep_terms and any(job.lines for job in jobs):
+        raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
     error = None
     alone = len(jobs) == 1 and not (arguments.out and arguments.out.is_folder)
     if alone and jobs[0].lines:

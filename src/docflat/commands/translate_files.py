@@ -122,6 +122,16 @@ def translate_files(
     return InputError(f"{len(runner.errors)} of {len(jobs)} files were not translated")
 
 
+def _read_terms(path: Path) -> list[str]:
+    """A term a line."""
+    from docflat.formats.limits import read_file, read_text
+
+    terms = [line.strip() for line in read_text(read_file(path), str(path)).splitlines() if line.strip()]
+    if not terms:
+        raise InputError("there are no terms in this file", path)
+    return terms
+
+
 class _Runner:
     def __init__(
         self, arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
@@ -130,6 +140,7 @@ class _Runner:
         self.marking = (arguments.boundaries, arguments.docids, arguments.starts)
         self.single = len(arguments.files) == 1 and not arguments.files[0].is_dir()
         self.errors: list[InputError] = []
+        self.terms = _read_terms(arguments.keep_terms) if arguments.keep_terms else []
 
     def attempt(self, job: Job, do: Callable[[Job], Any]) -> Any:
         """What `do` finds; None: it failed, and that is noted. One bad file does not stop the others."""
@@ -153,7 +164,7 @@ class _Runner:
         if job.lines:
             return count_lines(job.file, self.marking) or 0
         parsed = self._format(job.file).read(read_file(job.file), str(job.file))
-        return count_sentences(parsed.segments, self.arguments.source_language)
+        return count_sentences(parsed.segments, self.arguments.source_language, self.terms)
 
     def translate(self, job: Job, done: Callable[[int], None]) -> str:
         assert job.file is not None
@@ -173,6 +184,7 @@ class _Runner:
             self.load(),
             self.arguments.source_language,
             done,
+            self.terms,
             **self.settings,
         )
         self.seen(str(job.file), report.rows)
