@@ -64,3 +64,24 @@ def _flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder against a second process that would write into it; the system lets go of it after a kill."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has none
+        yield
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = open(folder / ".lock", "a")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", folder) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError("another training is writing here; wait for it, or choose another `out`", folder) from None
+        yield

@@ -6,6 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from docflat import __version__
+from docflat.atomic import alone
 from docflat.batches import Batch, Batches, Plan, ahead
 from docflat.checkpoints import (
     Checkpoints,
@@ -71,26 +73,35 @@ def steps_from(
     batches: Batches, seeds: list[int], progress: Progress, accumulate: int, processes: Processes
 ) -> Iterator[Callable[[], Step]]:
     """The steps of a training from where it stands, epoch after epoch, without end."""
+
+    def planned(epoch: int) -> Future[Plan]:
+        return planner.submit(batches.plan, np.random.default_rng([*seeds, epoch]))
+
     epoch, number = progress.epoch, progress.batch
-    plan = batches.plan(np.random.default_rng([*seeds, epoch]))
-    while True:
-        chosen: list[tuple[Plan, int]] = []
-        while len(chosen) < accumulate:
-            while number == len(plan):  # with sampling an epoch can be empty
-                epoch, number = epoch + 1, 0
-                plan = batches.plan(np.random.default_rng([*seeds, epoch]))
-            chosen.append((plan, number))
-            number += 1
-        after = (epoch + 1, 0) if number == len(plan) else (epoch, number)
+    planner = ThreadPoolExecutor(1)
+    # The next epoch is planned during this one: that takes seconds, in which a GPU would have nothing to do.
+    plan, upcoming = planned(epoch).result(), planned(epoch + 1)
+    try:
+        while True:
+            chosen: list[tuple[Plan, int]] = []
+            while len(chosen) < accumulate:
+                while number == len(plan):  # with sampling an epoch can be empty
+                    epoch, number = epoch + 1, 0
+                    plan, upcoming = upcoming.result(), planned(epoch + 1)
+                chosen.append((plan, number))
+                number += 1
+            after = (epoch + 1, 0) if number == len(plan) else (epoch, number)
 
-        def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
-            own = list(range(processes.rank, accumulate, processes.world))
-            laid_out = [chosen[i][0][chosen[i][1]] for i in own]
-            if processes.device.type == "cuda":
-                laid_out = [batch.pin() for batch in laid_out]
-            return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after)
+            def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
+                own = list(range(processes.rank, accumulate, processes.world))
+                laid_out = [chosen[i][0][chosen[i][1]] for i in own]
+                if processes.device.type == "cuda":
+                    laid_out = [batch.pin() for batch in laid_out]
+                return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after)
 
-        yield lay_out
+            yield lay_out
+    finally:
+        planner.shutdown(wait=False, cancel_futures=True)
 
 
 def learning_rate(step: int, peak: float, warmup: int, left: float = math.inf, cooldown: int = 0) -> float:
@@ -114,13 +125,13 @@ def train(recipe: Recipe) -> list[dict[str, Any]]:
                 )
         data = Data.open(recipe.data)
         if processes.first:
+            held.enter_context(alone(recipe.out))
             remember(recipe, data)
         return [StageTraining(recipe, number, data, processes) for number in range(len(recipe.stages))]
 
-    try:
+    with contextlib.ExitStack() as held:
+        held.callback(processes.stop)
         return [stage.run() for stage in processes.together(begin)]
-    finally:
-        processes.stop()
 
 
 @dataclass(frozen=True)

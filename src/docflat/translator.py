@@ -87,6 +87,8 @@ class Translator:
         for key, set_ in (("global_context", given.get("global_context")), ("first pass", self.first_pass)):
             if set_ is not None and given["mode"] != "two-pass":
                 raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {given['mode']}")
+        if given.get("global_context") is not None and "batch" not in system.target:
+            raise InputError(f"{system.name} sees no other row's target text: it has no global context to choose")
         given["window"] = given.get("window") or self.folder.config.rows.window or None
         if given["mode"] == "stream" and "batch" not in system.source + system.target:
             given["window"] = 1  # no other row is seen, so none is held

@@ -84,7 +84,9 @@ def test_the_validation_loss_is_that_of_translation_alone(data: Path, trained: T
 def modes_of(system: str) -> list[dict[str, Any]]:
     if SYSTEMS[system].sentence_level:
         return [{"mode": "sentence"}]
-    two_passes = [{"mode": "two-pass", "global_context": kind} for kind in ("first-pass", "partial")]
+    two_passes: list[dict[str, Any]] = [{"mode": "two-pass"}]
+    if "batch" in SYSTEMS[system].target:
+        two_passes = [{"mode": "two-pass", "global_context": kind} for kind in ("first-pass", "partial")]
     return [{"mode": "sentence"}, {"mode": "sequential"}, {"mode": "stream", "window": 2}, *two_passes]
 
 

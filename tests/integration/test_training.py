@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from conftest import batch_of, build, random_documents
+from docflat.atomic import alone
 from docflat.batches import Batches, ahead
 from docflat.checkpoints import load_model
 from docflat.corpus import Corpus
@@ -518,3 +519,12 @@ def test_leaving_while_batches_are_laid_out_is_no_crash():
     )
     done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_two_trainings_do_not_write_into_one_folder(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with alone(out), pytest.raises(InputError, match="another training is writing here"):
+        run_training(data, out, stage(max_steps=2))
+    assert not (out / "recipe.json").exists()
+    run_training(data, out, stage(max_steps=2))  # it was let go
+    assert (out / "model" / "model.safetensors").exists()

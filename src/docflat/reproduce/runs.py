@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -173,9 +174,9 @@ class JobRun:
 
     def _translate(self, window: int) -> None:
         translator, sentences = self._translator, self.job.first is None
-        settings = (
-            {"mode": "sentence"} if sentences else {"mode": "two-pass", "global_context": self.plan.global_context}
-        )
+        settings: dict[str, Any] = {"mode": "sentence" if sentences else "two-pass"}
+        if "batch" in translator.folder.system.target:
+            settings["global_context"] = self.plan.global_context
         size = 256 if torch.cuda.is_available() else 64
         path = self.translation(window)
         seconds = translate(
