@@ -204,7 +204,8 @@ def test_han_in_three_stages(data: Path, tmp_path: Path):
     first, encoder, last = (weights_of(checkpoint(tmp_path, number, 2)) for number in (1, 2, 3))
     assert {name.partition(".")[0] for name in encoder.keys() - first.keys()} == {"source_han"}
     assert {name.partition(".")[0] for name in last.keys() - encoder.keys()} == {"target_han"}
-    assert all(torch.equal(last[name], tensor) for name, tensor in encoder.items())
+    for name, tensor in encoder.items():  # at such a rate nothing moves but a bias that is exactly 0, by that rate
+        torch.testing.assert_close(last[name], tensor, rtol=0, atol=10 * STILL)
     assert not torch.equal(encoder["encoder.0.attention.qkv.weight"], first["encoder.0.attention.qkv.weight"])
     assert load_model(tmp_path / "model").config.options == {}
     assert load_model(tmp_path / "stage-2" / "model").config.options == {"decoder": False}
