@@ -14,6 +14,14 @@ from docflat.batches import Segments, Side
 from docflat.layers import Attention, Reach
 
 
+def upright(keys: Tensor) -> Tensor:
+    """The same keys, (..., keys, size); on a CPU each is a column in memory, which makes products a third faster.
+
+    On a GPU the fused kernel wants them as rows.
+    """
+    return keys.contiguous() if keys.is_cuda else keys.mT.contiguous().mT
+
+
 @dataclass
 class Given:
     """Keys and values that do not depend on the hypothesis: they belong to a row, or to a group of rows."""
@@ -26,7 +34,7 @@ class Given:
     def keep(self, rows: Tensor) -> Given:
         if self.place is not None:
             return Given(self.keys, self.values, self.seen, self.place[rows])
-        return Given(self.keys[rows], self.values[rows], self.seen[rows])
+        return Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
 
     def gather(self, x: Tensor) -> Tensor:
         """By row -> by group: (rows, heads, beam, n) -> (groups, heads, slots * beam, n)."""
@@ -87,28 +95,41 @@ class Paths:
 
 
 class Grown:
-    """Keys and values of all hypotheses so far, in slots."""
+    """Keys or values of all hypotheses so far, in slots."""
 
-    def __init__(self, given: Tensor, steps: int = 16) -> None:
+    def __init__(self, given: Tensor, is_keys: bool = False) -> None:
         """given (rows, heads, given, size): what stands before the slots, if anything."""
         self.given = self.used = given.shape[2]
-        self.part = nn.functional.pad(given, (0, 0, 0, steps))
+        self.is_keys = is_keys
+        self.part = self._with_room(given, 64)
+
+    def _with_room(self, part: Tensor, slots: int) -> Tensor:
+        return self._lay(nn.functional.pad(part, (0, 0, 0, slots)))
+
+    def _lay(self, part: Tensor) -> Tensor:
+        return upright(part) if self.is_keys else part.contiguous()
 
     def append(self, new: Tensor) -> Tensor:
         """Of the newest tokens, (rows, beam, heads, size). Returns all so far, (rows, heads, given + slots, size)."""
         new = new.transpose(1, 2)
         end = self.used + new.shape[2]
         if end > self.part.shape[2]:
-            self.part = nn.functional.pad(self.part, (0, 0, 0, self.part.shape[2] + new.shape[2]))
+            self.part = self._with_room(self.part, self.part.shape[2] + new.shape[2])
         self.part[:, :, self.used : end] = new
         self.used = end
         return self.part[:, :, :end]
 
     def compact(self, index: Tensor) -> None:
         """Keep these slots of each row, (rows, kept)."""
-        where = index[:, None, :, None].expand(-1, self.part.shape[1], -1, self.part.shape[3])
+        slots = self.part[:, :, self.given :]
+        if self.is_keys:  # in the order of memory, either way
+            where = index[:, None, None].expand(-1, slots.shape[1], slots.shape[3], -1)
+            kept = slots.mT.gather(3, where).mT
+        else:
+            row = torch.arange(len(index), device=index.device)[:, None]
+            kept = slots[row, :, index].transpose(1, 2)
         self.used = self.given + index.shape[1]
-        self.part[:, :, self.given : self.used] = self.part[:, :, self.given :].gather(2, where)
+        self.part[:, :, self.given : self.used] = kept
 
     def along(self, slots: Tensor) -> Tensor:
         """Those of one hypothesis a row: slots (rows, steps) -> (rows, heads, steps, size)."""
@@ -116,7 +137,7 @@ class Grown:
         return self.part.gather(2, index)
 
     def keep(self, rows: Tensor) -> None:
-        self.part = self.part[rows]
+        self.part = self._lay(self.part[rows])
 
 
 def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
@@ -137,8 +158,8 @@ def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, seen: 
 
 def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
     """Flat keys and values (tokens, heads, size) as one group a segment."""
-    keys, values = (segments.pad(x).transpose(1, 2).contiguous() for x in (key, value))
-    return Given(keys, values, segments.mask[:, None])
+    keys, values = (segments.pad(x).transpose(1, 2) for x in (key, value))
+    return Given(upright(keys), values.contiguous(), segments.mask[:, None])
 
 
 class Cache(Protocol):
@@ -154,7 +175,7 @@ class OwnCache:
 
     def __init__(self, given: Given) -> None:
         self.seen = given.seen  # (rows, 1, given)
-        self.keys, self.values = Grown(given.keys), Grown(given.values)
+        self.keys, self.values = Grown(given.keys, is_keys=True), Grown(given.values)
 
     def keep(self, rows: Tensor) -> None:
         self.seen = self.seen[rows]
@@ -361,5 +382,6 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Ten
     if query.is_cuda:
         return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
     # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
-    scores = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
-    return scores.masked_fill_(~seen, float("-inf")).softmax(-1) @ values
+    hidden = torch.where(seen, 0.0, float("-inf")).to(query.dtype)
+    scores = torch.add(hidden, query @ keys.transpose(-1, -2), alpha=query.shape[-1] ** -0.5)
+    return scores.softmax(-1) @ values

@@ -86,6 +86,26 @@ class Hypotheses:
         return self.count > 0 and (leading or self.best_score >= reachable)
 
 
+def best_of_many(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`topk` over the last dimension, on a CPU four times as fast for a whole vocabulary: (..., count) each.
+
+    The best of all are in the stretches with the best maxima, as many stretches as are asked for.
+    """
+    width = 128
+    stretches = x.shape[-1] // width
+    if x.is_cuda or stretches < 4 * count:
+        top, which = x.topk(count, dim=-1)
+        return top, which
+    whole = stretches * width
+    maxima = x[..., :whole].unflatten(-1, (stretches, width)).amax(-1)
+    first = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * width
+    where = (first + torch.arange(width)).flatten(-2)  # (..., count * width)
+    rest = torch.arange(whole, x.shape[-1]).expand(*x.shape[:-1], -1)
+    where = torch.cat([where, rest], dim=-1)
+    top, which = x.gather(-1, where).topk(count, dim=-1)
+    return top, where.gather(-1, which)
+
+
 class Beam:
     """The live hypotheses of a batch of rows."""
 
@@ -94,25 +114,25 @@ class Beam:
         self.tokens = torch.zeros(rows, size, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
         self.scores = torch.full((rows, size), float("-inf"), device=device)
         self.scores[:, 0] = 0  # at first all hypotheses of a row are the same one
-        self.banned = [token for token in range(vocabulary.mask + 1) if token != vocabulary.eos]
 
     def best_next(self, logits: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
         """The best tokens to go on with, and their log-probabilities: (rows, beam, twice the beam) each.
 
-        logits (rows, beam, text_size). full (rows,): only the end may come.
+        logits (rows, beam, text_size), which are written over; one for all hypotheses of a row, (rows, 1, text_size),
+        will do where they are the same. full (rows,): only the end may come.
         """
         end = self.vocabulary.eos
-        found = logits.float().log_softmax(-1)
-        found[:, :, self.banned] = float("-inf")
-        if not self.tokens.shape[2]:
-            found[:, :, end] = float("-inf")  # an empty translation would lose a sentence
+        found = logits.float()
+        torch.log_softmax(found, -1, out=found)  # in place: with so many numbers, memory is what takes time
+        ends = found[:, :, end].clone()
+        found[:, :, : self.vocabulary.mask + 1] = float("-inf")  # no special token but the end
         if bool(full.any()):
-            only_end = found[:, :, end].clone()
             found[full] = float("-inf")
-            found[:, :, end] = only_end
+        # An empty translation would lose a sentence.
+        found[:, :, end] = ends if self.tokens.shape[2] else float("-inf")
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.
-        top, words = found.topk(min(2 * self.size, found.shape[2]), dim=2)
-        return top, words
+        top, words = best_of_many(found, min(2 * self.size, found.shape[2]))
+        return top.expand(-1, self.size, -1), words.expand(-1, self.size, -1)
 
     def expand(self, logits: Tensor, full: Tensor, finished: Sequence[Hypotheses]) -> tuple[Tensor, Tensor]:
         """Grow by a token; those that end go to `finished`, of each row.
@@ -156,7 +176,7 @@ def beam_search(
     finished = [Hypotheses(length_penalty) for _ in limits]
     live = list(range(len(limits)))  # which row each row of the tensors is
     hypotheses = Beam(len(live), beam, model.vocabulary, device)
-    next_logits = logits[:, None].expand(-1, beam, -1)
+    next_logits = logits[:, None]
 
     for step in range(max(limits) + 1):
         full = torch.tensor([limits[row] <= step for row in live], device=device)

@@ -38,9 +38,10 @@ class Int8Weight:
         # Without these instructions sums of products overflow 16 bits: inputs then have 7 bits.
         self.reduce_range = not torch.cpu._is_vnni_supported()
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, relu: bool = False) -> Tensor:
         """(..., inputs) -> (..., outputs)."""
-        return torch.ops.quantized.linear_dynamic(x, self.packed, self.reduce_range)
+        product = torch.ops.quantized.linear_relu_dynamic if relu else torch.ops.quantized.linear_dynamic
+        return product(x, self.packed, self.reduce_range)
 
 
 class Int8Linear(nn.Module):
@@ -55,11 +56,23 @@ class Int8Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.some(x, 0, len(self.scale))
 
-    def some(self, x: Tensor, start: int, end: int) -> Tensor:
+    def some(self, x: Tensor, start: int, end: int, relu: bool = False) -> Tensor:
+        """Its outputs start:end only."""
         if (start, end) not in self.packed:
             bias = None if self.bias is None else self.bias[start:end]
             self.packed[start, end] = Int8Weight(self.rounded[start:end], self.scale[start:end], bias)
-        return self.packed[start, end](x)
+        return self.packed[start, end](x, relu)
+
+
+class Int8FeedForward(nn.Module):
+    """In the place of FeedForward."""
+
+    def __init__(self, plain: FeedForward) -> None:
+        super().__init__()
+        self.inner, self.outer = Int8Linear(plain.inner), Int8Linear(plain.outer)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.inner.some(x, 0, len(self.inner.scale), relu=True))
 
 
 class Int8Gate(Int8Linear):
@@ -86,11 +99,13 @@ def quantize(model: Transformer) -> None:
     if not hasattr(torch.ops.quantized, "linear_dynamic") or torch.backends.quantized.engine == "none":
         raise InputError("this build of torch has no int8 products for this processor; use fp32")
     for module in list(model.modules()):
-        if isinstance(module, Attention | FeedForward):
+        if isinstance(module, Attention):
             for name, child in list(module.named_children()):
                 if isinstance(child, nn.Linear):
                     setattr(module, name, Int8Linear(child))
         for name, child in list(module.named_children()):
             if isinstance(child, Gate):
                 setattr(module, name, Int8Gate(child))
+            elif isinstance(child, FeedForward):
+                setattr(module, name, Int8FeedForward(child))
     model.embedding = Int8Embedding(model.embedding)

@@ -168,8 +168,7 @@ class Transformer(nn.Module):
     def decode_one_token(self, state: Decoding, tokens: Tensor) -> Tensor:
         """Append a token to every hypothesis; the logits of the next: (rows, beam) -> (rows, beam, text_size)."""
         state.paths.extend()
-        positions = state.positions[:, None].expand_as(tokens)
-        x = self.step_mix(self.embedding(tokens, positions), state.mixer)
+        x = self.step_mix(self.embedding(tokens, state.positions[:, None]), state.mixer)
         state.positions = state.positions + 1
         attending = CachedAttending(state.caches, state.paths)
         x = self.decode_layers(x, attending)

@@ -31,6 +31,7 @@ from docflat.caches import (
     attend_masked,
     given_by_segment,
     read_cache,
+    upright,
 )
 from docflat.config import ModelSizes
 from docflat.layers import Attention, Gate, attend
@@ -209,7 +210,7 @@ class FlatMixer:
         self.model, self.flat, self.paths = model, flat, paths
         self.given = given  # start symbols of this batch's sentences, or the whole global context
         nothing = given.keys.new_zeros(len(prefix.rows), given.keys.shape[1], 0, given.keys.shape[3])
-        self.grown = [Grown(nothing), Grown(nothing)]  # keys and values of the own sentence
+        self.grown = [Grown(nothing, is_keys=True), Grown(nothing)]  # keys and values of the own sentence
         self.growing = growing
         if growing:
             groups, slots, _ = given.seen.shape
@@ -252,7 +253,7 @@ class FlatMixer:
         limits = torch.zeros(len(groups) * slots, dtype=torch.long, device=x.device).index_copy(0, place, limit)
         seen = torch.arange(groups.longest, device=x.device) < limits.unflatten(0, (len(groups), slots))[..., None]
         keys, values = (groups.pad(part).transpose(1, 2) for part in (key, value))
-        given = Given(keys, values, seen, place)
+        given = Given(upright(keys), values, seen, place)
         return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
 
     @classmethod
@@ -268,7 +269,7 @@ class FlatMixer:
         read = rows.unpad(read_cache(query, kept, keys, values, earlier.expand(len(rows), -1, -1)), len(where))
         mixed = x.index_copy(0, where, flat.mix(x[where], flat.attention.join(read)))
         given = Given(
-            torch.cat([kept.keys, keys], dim=2),
+            upright(torch.cat([kept.keys, keys], dim=2)),
             torch.cat([kept.values, values], dim=2),
             torch.cat([kept.seen, rows.mask[:, None]], dim=2),
             torch.arange(len(rows), device=x.device),
