@@ -146,14 +146,19 @@ def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, seen: 
     query (rows, beam, heads, size); keys and values (rows, heads, slots, size), seen (rows, beam, slots)
     -> (rows, beam, heads, size).
     """
-    scaled = query.transpose(1, 2) * query.shape[-1] ** -0.5  # (rows, heads, beam, size)
-    shared = given.scatter(given.gather(scaled) @ given.keys.transpose(-1, -2))
-    visible = given.seen if given.place is None else given.seen.flatten(0, 1)[given.place][:, None]
-    shared = shared.masked_fill(~visible[:, None], float("-inf"))  # (rows, heads, beam, given)
-    own = (scaled @ keys.transpose(-1, -2)).masked_fill(~seen[:, None], float("-inf"))
-    weights = torch.cat([shared, own], dim=-1).softmax(-1)
+    scale, query = query.shape[-1] ** -0.5, query.transpose(1, 2)  # (rows, heads, beam, size)
+    own = torch.add(hide(seen, query)[:, None], query @ keys.transpose(-1, -2), alpha=scale)
+    # Weights stay by group: there may be hundreds of given keys, and few own ones.
+    shared = (given.gather(query) @ given.keys.transpose(-1, -2)).unflatten(2, (given.seen.shape[1], -1))
+    shared = torch.add(hide(given.seen, query)[:, None, :, None], shared, alpha=scale).flatten(2, 3)
+    weights = torch.cat([shared, given.gather(own)], dim=-1).softmax(-1)  # (groups, heads, slots * beam, given + own)
     from_given, from_own = weights.split([shared.shape[-1], own.shape[-1]], dim=-1)
-    return (given.scatter(given.gather(from_given) @ given.values) + from_own @ values).transpose(1, 2)
+    return (given.scatter(from_given @ given.values) + given.scatter(from_own) @ values).transpose(1, 2)
+
+
+def hide(seen: Tensor, like: Tensor) -> Tensor:
+    """What to add to scores, of the same type as `like`: minus infinity where a key is not seen."""
+    return torch.where(seen, 0.0, float("-inf")).to(like.dtype)
 
 
 def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
@@ -382,6 +387,5 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Ten
     if query.is_cuda:
         return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
     # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
-    hidden = torch.where(seen, 0.0, float("-inf")).to(query.dtype)
-    scores = torch.add(hidden, query @ keys.transpose(-1, -2), alpha=query.shape[-1] ** -0.5)
+    scores = torch.add(hide(seen, query), query @ keys.transpose(-1, -2), alpha=query.shape[-1] ** -0.5)
     return scores.softmax(-1) @ values
