@@ -121,10 +121,8 @@ def read_json(path: Path, otherwise: str) -> dict[str, Any]:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Of one file; where there is none, of the files of compact weights beside it."""
-    files = sorted(path.parent.glob(compact.PATTERN))
-    if path.exists() or not files:
-        return compact.unpack(read_tensors(path))
-    return compact.unpack(compact.join([read_tensors(file) for file in files], files))
+    files = [] if path.exists() else compact.parts_of(path.parent)
+    return compact.unpack(compact.join(read_tensors(file) for file in files or [path]))
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -6,7 +6,8 @@ products of quantization.py are made of these very numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -41,6 +42,8 @@ def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
     weights = {name: tensor for name, tensor in packed.items() if not name.endswith(SCALE)}
     for name, tensor in weights.items():
         if tensor.dtype == torch.int8:
+            if name + SCALE not in packed:
+                raise InputError(f"the weights lack {name + SCALE}: {name} cannot be read without it")
             weights[name] = tensor.float() * packed[name + SCALE][:, None]
     return weights
 
@@ -62,13 +65,21 @@ def save_in_parts(weights: Mapping[str, Tensor], folder: Path, most: int = MOST_
         save_file(part, folder / f"model-{number}-of-{len(parts)}.safetensors")
 
 
-def join(parts: list[dict[str, Tensor]], files: list[Path]) -> dict[str, Tensor]:
+def parts_of(folder: Path) -> list[Path]:
+    """The files that `save_in_parts` wrote, all of them; none where there are no such files."""
+    numbers = [(file, re.fullmatch(r"model-(\d+)-of-(\d+)", file.stem)) for file in folder.glob(PATTERN)]
+    totals = {int(match[2]) for _, match in numbers if match}
+    if len(totals) > 1:
+        raise InputError("the files of two sets of weights are in this folder", folder)
+    files = [folder / f"model-{number}-of-{total}.safetensors" for total in totals for number in range(1, total + 1)]
+    for file in files:
+        if not file.exists():
+            raise InputError(f"{file.name} is missing: the weights are in {len(files)} files", folder)
+    return files
+
+
+def join(parts: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The tensors of all files of a folder, those that were cut put together again."""
-    wanted = int(files[0].stem.rpartition("-")[2])
-    names = {f"model-{number}-of-{wanted}.safetensors" for number in range(1, wanted + 1)}
-    missing = names - {file.name for file in files}
-    if missing:
-        raise InputError(f"{sorted(missing)[0]} is missing: the weights are in {wanted} files", files[0].parent)
     whole: dict[str, Tensor] = {}
     pieces: dict[str, dict[int, Tensor]] = {}
     for part in parts:

@@ -5,7 +5,7 @@ are small, a segment that fits into one is done at once, and the backward pass n
 after it. Queries are (query tokens, heads, size), keys and values (key tokens, heads, size); the last two dimensions
 of each must be dense, its tokens may lie apart.
 
-To torch.compile they are closed: it calls them, and does not look inside. Strides are those of the tensors that come.
+To torch.compile they are closed: it calls them, and does not look inside.
 """
 
 # Triton compiles its kernels from their source; its language has no types that mypy could check.
@@ -111,7 +111,9 @@ def _backward_kernel(
         start = q_start
         if CAUSAL:
             start = q_start + tile * TILE
-        for first in range(start, q_end, TILE):
+        # One stage: fetched ahead, the tile of slopes has one buffer too few (Triton 3.6 and 3.9, Hopper), and the copy
+        # of the next one, or its zeros, overwrites it while the product for dv may still be reading.
+        for first in tl.range(start, q_end, TILE, num_stages=1):
             rows = first + tl.arange(0, TILE)
             there = rows[:, None] < q_end
             place = (rows[:, None] * HEADS + head) * SIZE + dims[None, :]

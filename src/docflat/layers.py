@@ -96,9 +96,11 @@ class Norm(nn.LayerNorm):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        normed = super().forward(x)
         kind = x.device.type
-        return normed.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else normed
+        if not torch.is_autocast_enabled(kind):
+            return super().forward(x)
+        # In words, because a CPU's autocast would norm in half precision: its gradients are a fifth too small.
+        return super().forward(x.float()).to(torch.get_autocast_dtype(kind))
 
 
 class Attention(nn.Module):

@@ -204,7 +204,8 @@ def compile_parts(model: Transformer) -> None:
     model.start_source = torch.compile(model.start_source, dynamic=True)  # type: ignore[method-assign]
     model.start_target = torch.compile(model.start_target, dynamic=True)  # type: ignore[method-assign]
     model.grade = torch.compile(model.grade, dynamic=True)
-    base = {name for name, _ in Transformer(model.sizes, model.vocabulary).named_children()}
+    with torch.device("meta"):
+        base = {name for name, _ in Transformer(model.sizes, model.vocabulary).named_children()}
     own = [part for name, part in model.named_children() if name not in base]
     for part in (*model.encoder, *model.decoder, *own):
         part.compile(dynamic=True)

@@ -62,7 +62,8 @@ def sample(corpus: Corpus, sentences: int) -> list[tuple[list[Ids], list[Ids]]]:
     sizes = np.diff(corpus.documents)
     if not sentences or not len(sizes):
         return []
-    wanted = max(1, min(len(sizes), round(sentences / sizes.mean())))
+    # Ten sentences of a document at the most, so that a few long ones are not the whole sample.
+    wanted = max(1, min(len(sizes), max(round(sentences / sizes.mean()), round(sentences / 10))))
     most = -(-sentences // wanted)
     documents = []
     for number in np.unique(np.linspace(0, len(sizes) - 1, wanted).round().astype(int)):

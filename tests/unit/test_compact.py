@@ -99,3 +99,17 @@ def test_a_kind_of_quantization_is_refused(model: Path, tmp_path: Path, capsys: 
     assert run(["export", "--model", str(model), *arguments]) == 2
     assert "--quantization is for --to ctranslate2" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    save_in_parts(pack(some_weights()), tmp_path, 400)
+    save_in_parts(pack(some_weights()), tmp_path, 1 << 20)
+    with pytest.raises(InputError, match="two sets of weights"):
+        read_weights(tmp_path / "model.safetensors")
+
+
+def test_a_scale_that_is_missing_is_named() -> None:
+    packed = pack(some_weights())
+    del packed["matrix.scale"]
+    with pytest.raises(InputError, match=r"lack matrix\.scale"):
+        unpack(packed)

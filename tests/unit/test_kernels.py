@@ -54,3 +54,25 @@ def test_outputs_and_gradients_are_those_of_the_padded_layout(
     expected = torch.autograd.grad(wanted, (query, key, value), slope.double())
     for one, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(one, other, **close)
+
+
+@pytest.mark.skipif(not on_gpu, reason="an interpreter has no races")
+@pytest.mark.parametrize("across", [False, True], ids=["within", "across"])
+def test_gradients_are_the_same_bits_every_time(across: bool) -> None:
+    """Nothing in the kernels depends on the order in which they run: other bits are a race."""
+    rng = np.random.default_rng(0)
+    lengths = [np.clip(rng.lognormal(np.log(25), 0.6, 1200), 1, 200).astype(int) for _ in range(2)]
+    queries, keys = (Segments.of_lengths(x).each(lambda x: x.cuda()) for x in (lengths[0], lengths[int(across)]))
+    sizes = [int(side.starts[-1]) for side in (queries, keys, keys)]
+    inputs = [torch.randn(n, 8, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for n in sizes]
+    longest = max(queries.longest, keys.longest)
+    slope = torch.randn_like(inputs[0])
+    first: tuple[torch.Tensor, ...] | None = None
+    for _ in range(200):
+        found, _ = kernels.segment_attention(*inputs, queries.starts, keys.starts, longest, False)
+        gradients = torch.autograd.grad(found, inputs, slope)
+        first = first or gradients
+        assert all(torch.equal(one, other) for one, other in zip(gradients, first, strict=True))
+    wanted = attend_padded(*(x.float() for x in inputs), queries, keys, False)
+    for one, other in zip(gradients, torch.autograd.grad(wanted, inputs, slope.float()), strict=True):
+        torch.testing.assert_close(one.float(), other.float(), rtol=2e-2, atol=5e-2)
