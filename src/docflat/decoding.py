@@ -123,7 +123,10 @@ class Beam:
         """
         end = self.vocabulary.eos
         found = logits.float()
-        torch.log_softmax(found, -1, out=found)  # in place: with so many numbers, memory is what takes time
+        if found.device.type == "cpu":  # in place: with so many numbers, memory is what takes time
+            torch.log_softmax(found, -1, out=found)
+        else:  # where nobody has tried whether it may be written over while it is read
+            found = found.log_softmax(-1)
         ends = found[:, :, end].clone()
         found[:, :, : self.vocabulary.mask + 1] = float("-inf")  # no special token but the end
         if bool(full.any()):

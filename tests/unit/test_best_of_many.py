@@ -21,3 +21,11 @@ def test_the_best_are_those_of_a_full_sort(size: int) -> None:
         assert torch.equal(top, x.sort(-1, descending=True).values[..., :7])
         assert torch.equal(x.gather(-1, which), top)
         assert all(len(set(row)) == 7 for row in which.flatten(0, 1).tolist())
+
+
+def test_a_log_softmax_may_be_written_over_its_input() -> None:
+    """Torch does not promise it; decoding on a CPU lives by it."""
+    logits = torch.randn(7, 5, 32_000, generator=torch.Generator().manual_seed(0))
+    wanted = logits.log_softmax(-1)
+    torch.log_softmax(logits, -1, out=logits)
+    assert torch.equal(logits, wanted)
