@@ -1,7 +1,7 @@
 #!/bin/sh
 # The data of recipes/ship/en-de.yaml, from the corpora in docs/model.md:
 #
-#   recipes/ship/mix.sh /work/shared/data /tmp/mix
+#   recipes/ship/mix.sh DATA OUT
 #
 # DATA has them as NAME.en.xz and NAME.de.xz, an empty line between documents. OUT becomes a folder of `docflat prepare`.
 # What is taken may go into weights that are given away. TED, News, ContraPro and the dev and test sets are for
