@@ -36,13 +36,24 @@ SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_
 
 
 def made_up(sentences: int, vocabulary: int) -> tuple[Any, Any, Any]:
-    """Documents of 10 sentences whose lengths are spread like those of real ones (median 24 subwords)."""
+    """Documents of 10 pairs whose lengths are spread like those of real ones (median 24 subwords), both sides alike."""
     rng = np.random.default_rng(1)
+    source = rng.lognormal(np.log(24), 0.6, sentences)
     sides = []
-    for _ in range(2):
-        lengths = np.clip(rng.lognormal(np.log(24), 0.6, sentences), 1, 200).astype(int)
-        sides.append(SentenceList([rng.integers(4, vocabulary, n).tolist() for n in lengths]))
-    return np.arange(0, sentences + 1, 10), sides[0], sides[1]
+    for lengths in (source, source * rng.lognormal(0, 0.2, sentences)):
+        clipped = np.clip(lengths, 1, 200).astype(int)
+        sides.append(SentenceList([rng.integers(4, vocabulary, n).tolist() for n in clipped]))
+    return np.append(np.arange(0, sentences, 10), sentences), sides[0], sides[1]
+
+
+def read_data(options: argparse.Namespace, sentences: int) -> tuple[Vocabulary, tuple[Any, Any, Any]]:
+    """A prepared corpus, or so many made-up sentences: its vocabulary; its documents, sources and targets."""
+    if options.data:
+        corpus = Corpus.open(options.data / "train")
+        vocabulary = vocabulary_of(Subwords.load(options.data / "tokenizer.json"))
+        return vocabulary, (corpus.documents, corpus.source, corpus.target)
+    text_size = 32_000 if options.base else 1000
+    return Vocabulary(text_size + 256, text_size, 1, 2, 3), made_up(sentences, text_size)
 
 
 class Run:
@@ -132,14 +143,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
-    if options.data:
-        vocabulary = vocabulary_of(Subwords.load(options.data / "tokenizer.json"))
-        corpus = Corpus.open(options.data / "train")
-        data: tuple[Any, Any, Any] = (corpus.documents, corpus.source, corpus.target)
-    else:
-        text_size = 32_000 if options.base else 1000
-        vocabulary = Vocabulary(text_size + 256, text_size, 1, 2, 3)
-        data = made_up(20_000, text_size)
+    vocabulary, data = read_data(options, 20_000)
     torch._dynamo.config.recompile_limit = 200  # all systems share the code that is compiled
     torch._dynamo.config.accumulated_recompile_limit = 1000
     runs: list[Run] = []
@@ -149,7 +153,11 @@ def main() -> None:
         if options.setup_seconds and start - begin > options.setup_seconds:
             print(f"{name}: left out, the time to get ready is over", file=sys.stderr, flush=True)
             continue
-        runs.append(Run(name, data, vocabulary, options))
+        try:
+            runs.append(Run(name, data, vocabulary, options))
+        except RuntimeError as error:  # the others are worth having
+            print(f"{name}: failed: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
+            continue
         print(f"{name}: ready after {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     for _ in range(options.rounds):  # in turns, so that a busy moment of the machine meets all of them
         for run in runs:

@@ -28,33 +28,19 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from train import SMALL, read_data  # beside this file
 
 from docflat.batches import Batch, Batches
-from docflat.checkpoints import vocabulary_of
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
-from docflat.corpus import Corpus
-from docflat.decoding import SentenceList
 from docflat.subwords import Subwords
 from docflat.systems import find_system
 from docflat.training import compile_parts
 from docflat.transformer import Vocabulary
 
-SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
 SMOOTHING, DROPOUT = 0.1, 0.1
 ROW = 32  # tokens of a row for the stock Transformer
 IGNORED = -100  # the label of padding
-
-
-def made_up(sentences: int, vocabulary: int) -> tuple[Any, Any, Any]:
-    """Pairs whose lengths are spread like those of real ones (median 24 subwords) and go together as theirs do."""
-    rng = np.random.default_rng(1)
-    source = rng.lognormal(np.log(24), 0.6, sentences)
-    sides = []
-    for lengths in (source, source * rng.lognormal(0, 0.2, sentences)):
-        clipped = np.clip(lengths, 1, 200).astype(int)
-        sides.append(SentenceList([rng.integers(4, vocabulary, n).tolist() for n in clipped]))
-    return np.array([0, sentences]), sides[0], sides[1]
 
 
 @dataclass(frozen=True)
@@ -294,14 +280,7 @@ def read_task(options: argparse.Namespace) -> Task:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     budget = options.batch_tokens or (32_768 if device.type == "cuda" else 2048)
     wanted = options.warmup + options.steps
-    if options.data:
-        vocabulary = vocabulary_of(Subwords.load(options.data / "tokenizer.json"))
-        corpus = Corpus.open(options.data / "train")
-        data: tuple[Any, Any, Any] = (corpus.documents, corpus.source, corpus.target)
-    else:
-        text_size = 32_000 if options.base else 1000
-        vocabulary = Vocabulary(text_size + 256, text_size, 1, 2, 3)
-        data = made_up((wanted + 2) * budget // 20, text_size)  # a sentence has some 30 tokens
+    vocabulary, data = read_data(options, (wanted + 2) * budget // 20)  # a sentence has some 30 tokens
     system = find_system("sent2sent")
     rows = system.rows_of(RowSettings())
     plan = Batches(*data, rows, system.layout(rows, vocabulary), budget, shuffle_rows=True).plan(

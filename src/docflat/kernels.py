@@ -26,6 +26,13 @@ WARPS = 4
 
 
 @triton.jit
+def _read(tensor, tokens, end, stride, head, SIZE: tl.constexpr):
+    """Some tokens of one head, zeros where there are no more: (tile, size)."""
+    place = tokens[:, None] * stride + head * SIZE + tl.arange(0, SIZE)[None, :]
+    return tl.load(tensor + place, mask=tokens[:, None] < end, other=0.0)
+
+
+@triton.jit
 def _forward_kernel(
     query, key, value, output, norms, q_starts, k_starts,
     q_stride, k_stride, v_stride,
@@ -41,7 +48,7 @@ def _forward_kernel(
     rows = q_start + tile * TILE + tl.arange(0, TILE)
     dims = tl.arange(0, SIZE)
     there = rows[:, None] < q_end
-    q = tl.load(query + rows[:, None] * q_stride + head * SIZE + dims[None, :], mask=there, other=0.0)
+    q = _read(query, rows, q_end, q_stride, head, SIZE)
     highest = tl.full([TILE], float("-inf"), tl.float32)
     total = tl.zeros([TILE], tl.float32)
     mixed = tl.zeros([TILE, SIZE], tl.float32)
@@ -50,9 +57,8 @@ def _forward_kernel(
         last = tl.minimum(k_end, k_start + (tile + 1) * TILE)
     for first in range(k_start, last, TILE):
         columns = first + tl.arange(0, TILE)
-        real = columns[:, None] < k_end
-        k = tl.load(key + columns[:, None] * k_stride + head * SIZE + dims[None, :], mask=real, other=0.0)
-        v = tl.load(value + columns[:, None] * v_stride + head * SIZE + dims[None, :], mask=real, other=0.0)
+        k = _read(key, columns, k_end, k_stride, head, SIZE)
+        v = _read(value, columns, k_end, v_stride, head, SIZE)
         scores = tl.dot(q, tl.trans(k)) * scale
         seen = columns[None, :] < k_end
         if CAUSAL:
@@ -104,8 +110,8 @@ def _backward_kernel(
     if (tl.program_id(2) == 0) & (k_start + tile * TILE < k_end):
         columns = k_start + tile * TILE + tl.arange(0, TILE)
         real = columns[:, None] < k_end
-        k = tl.load(key + columns[:, None] * k_stride + head * SIZE + dims[None, :], mask=real, other=0.0)
-        v = tl.load(value + columns[:, None] * v_stride + head * SIZE + dims[None, :], mask=real, other=0.0)
+        k = _read(key, columns, k_end, k_stride, head, SIZE)
+        v = _read(value, columns, k_end, v_stride, head, SIZE)
         dk = tl.zeros([TILE, SIZE], tl.float32)
         dv = tl.zeros([TILE, SIZE], tl.float32)
         start = q_start
@@ -117,9 +123,9 @@ def _backward_kernel(
             rows = first + tl.arange(0, TILE)
             there = rows[:, None] < q_end
             place = (rows[:, None] * HEADS + head) * SIZE + dims[None, :]
-            q = tl.load(query + rows[:, None] * q_stride + head * SIZE + dims[None, :], mask=there, other=0.0)
-            d = tl.load(slope + place, mask=there, other=0.0)
-            o = tl.load(output + place, mask=there, other=0.0)
+            q = _read(query, rows, q_end, q_stride, head, SIZE)
+            d = _read(slope, rows, q_end, HEADS * SIZE, head, SIZE)
+            o = _read(output, rows, q_end, HEADS * SIZE, head, SIZE)
             norm = tl.load(norms + rows * HEADS + head, mask=rows < q_end, other=0.0)
             weights, slopes = _weights_and_slopes(
                 q, k, v, d, o, norm, rows, columns, q_start, q_end, k_start, k_end, scale, CAUSAL
@@ -138,9 +144,9 @@ def _backward_kernel(
         rows = q_start + tile * TILE + tl.arange(0, TILE)
         there = rows[:, None] < q_end
         place = (rows[:, None] * HEADS + head) * SIZE + dims[None, :]
-        q = tl.load(query + rows[:, None] * q_stride + head * SIZE + dims[None, :], mask=there, other=0.0)
-        d = tl.load(slope + place, mask=there, other=0.0)
-        o = tl.load(output + place, mask=there, other=0.0)
+        q = _read(query, rows, q_end, q_stride, head, SIZE)
+        d = _read(slope, rows, q_end, HEADS * SIZE, head, SIZE)
+        o = _read(output, rows, q_end, HEADS * SIZE, head, SIZE)
         norm = tl.load(norms + rows * HEADS + head, mask=rows < q_end, other=0.0)
         dq = tl.zeros([TILE, SIZE], tl.float32)
         last = k_end
@@ -148,9 +154,8 @@ def _backward_kernel(
             last = tl.minimum(k_end, k_start + (tile + 1) * TILE)
         for first in range(k_start, last, TILE):
             columns = first + tl.arange(0, TILE)
-            real = columns[:, None] < k_end
-            k = tl.load(key + columns[:, None] * k_stride + head * SIZE + dims[None, :], mask=real, other=0.0)
-            v = tl.load(value + columns[:, None] * v_stride + head * SIZE + dims[None, :], mask=real, other=0.0)
+            k = _read(key, columns, k_end, k_stride, head, SIZE)
+            v = _read(value, columns, k_end, v_stride, head, SIZE)
             _, slopes = _weights_and_slopes(
                 q, k, v, d, o, norm, rows, columns, q_start, q_end, k_start, k_end, scale, CAUSAL
             )
