@@ -201,14 +201,18 @@ def compile_parts(model: Transformer) -> None:
     """
     # Two lengths that are equal by chance must not be taken for one and the same: that would compile anew later.
     torch.fx.experimental._config.use_duck_shape = False
-    model.start_source = torch.compile(model.start_source, dynamic=True)  # type: ignore[method-assign]
-    model.start_target = torch.compile(model.start_target, dynamic=True)  # type: ignore[method-assign]
-    model.grade = torch.compile(model.grade, dynamic=True)
+    # The gradients of a norm in one kernel, for its input and its weights, are slower than in two (docs/speed.md).
+    fused = {"triton.mix_order_reduction": False}
+    options = {name: value for name, value in fused.items() if name in torch._inductor.list_options()}
+    how: dict[str, Any] = {"dynamic": True, "options": options}
+    model.start_source = torch.compile(model.start_source, **how)  # type: ignore[method-assign]
+    model.start_target = torch.compile(model.start_target, **how)  # type: ignore[method-assign]
+    model.grade = torch.compile(model.grade, **how)
     with torch.device("meta"):
         base = {name for name, _ in Transformer(model.sizes, model.vocabulary).named_children()}
     own = [part for name, part in model.named_children() if name not in base]
     for part in (*model.encoder, *model.decoder, *own):
-        part.compile(dynamic=True)
+        part.compile(**how)
 
 
 class Learner:
