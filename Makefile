@@ -13,8 +13,10 @@ install: .venv/installed ## docflat and its development tools into .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: install ## train a small DocFlat on a made-up language and see what context does for it
-	$(BIN)/docflat probe --demo
+demo: install ## translate a document into German, offline, and show what its context changed
+	$(BIN)/docflat translate examples/island.md -o runs/demo/island.de.md --force --changes \
+	  --side-by-side runs/demo/island.html
+	@cat runs/demo/island.de.md
 
 reproduce-tiny: install ## all tables and figures of the paper with tiny models on made-up data: does all of it run?
 	$(BIN)/docflat reproduce --scale tiny --out runs/reproduce-tiny

@@ -1,7 +1,7 @@
 """The mode `stream` with documents of 10 to 10,000 sentences: time per sentence and memory, in one run.
 
     python benchmarks/stream.py --lengths 10,100,1000,10000
-    python benchmarks/stream.py --probe runs/demo
+    python benchmarks/stream.py --probe runs/probe-demo
 
 A small docflat-c with random weights; documents one at a time, so that a batch is one sentence, which comes out as long
 as it came in. The lengths take turns of some sentences each, in which documents go on where they were, so that a busy
@@ -9,7 +9,7 @@ moment of the machine meets all of them. Time is that of the processor, of one t
 the peak of a process of its own for each length, beyond what it has when some short documents are translated. Text
 comes from a generator: nothing else holds the document.
 
---probe: what a batch of one sentence loses, and what the window gives back, on the probe with a model of `make demo`.
+--probe: what a batch of one sentence loses, and what the window gives back, on the probe with a model of `docflat probe --demo`.
 """
 
 from __future__ import annotations

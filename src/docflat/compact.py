@@ -65,6 +65,11 @@ def save_in_parts(weights: Mapping[str, Tensor], folder: Path, most: int = MOST_
         save_file(part, folder / f"model-{number}-of-{len(parts)}.safetensors")
 
 
+def is_compact(folder: Path) -> bool:
+    """Whether the weights of a model folder are stored like this."""
+    return not (folder / "model.safetensors").exists() and any(folder.glob(PATTERN))
+
+
 def parts_of(folder: Path) -> list[Path]:
     """The files that `save_in_parts` wrote, all of them; none where there are no such files."""
     numbers = [(file, re.fullmatch(r"model-(\d+)-of-(\d+)", file.stem)) for file in folder.glob(PATTERN)]

@@ -94,9 +94,14 @@ class Int8Embedding(Embedding):
         return self.packed(states)
 
 
+def has_int8() -> bool:
+    """Whether this build of torch has int8 products for this processor."""
+    return hasattr(torch.ops.quantized, "linear_dynamic") and torch.backends.quantized.engine != "none"
+
+
 def quantize(model: Transformer) -> None:
     """Give a model, on a CPU and in float32, int8 products."""
-    if not hasattr(torch.ops.quantized, "linear_dynamic") or torch.backends.quantized.engine == "none":
+    if not has_int8():
         raise InputError("this build of torch has no int8 products for this processor; use fp32")
     for module in list(model.modules()):
         if isinstance(module, Attention):

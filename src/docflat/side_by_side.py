@@ -1,4 +1,4 @@
-"""A page with source and translation side by side; words that context changed are marked."""
+"""Source and translation side by side, as a page or as lines; words that context changed are marked."""
 
 from __future__ import annotations
 
@@ -41,6 +41,21 @@ def mark_changes(target: str, alone: str | None) -> Iterator[tuple[str, str | No
         done = end
     if done < len(target):
         yield target[done:], None
+
+
+def change_lines(documents: Sequence[ShownDocument]) -> Iterator[str]:
+    """Of each sentence that context changed: source, translation without context and with it; changes in brackets."""
+    total = sum(len(document.rows) for document in documents)
+    changed = [(d, n, row) for d in documents for n, row in enumerate(d.rows, 1) if _is_changed(row)]
+    yield f"context changed {len(changed)} of {total} sentences" + (":" if changed else "")
+    for document, number, row in changed:
+        yield f"\n{document.name}, sentence {number}: {row.source}"
+        yield f"  without context: {_bracketed(row.alone or '', row.target)}"
+        yield f"  with context:    {_bracketed(row.target, row.alone)}"
+
+
+def _bracketed(text: str, other: str | None) -> str:
+    return "".join(part if instead is None else f"[{part}]" for part, instead in mark_changes(text, other))
 
 
 def side_by_side(documents: Sequence[ShownDocument]) -> str:

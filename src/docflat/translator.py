@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from docflat.checkpoints import ModelFolder, load_model
+from docflat.compact import is_compact
 from docflat.decoding import Decoder, DecodingSettings, Ids
 from docflat.errors import InputError
-from docflat.quantization import quantize
+from docflat.quantization import has_int8, quantize
 from docflat.scoring import Scorer
+from docflat.shipped import ENGLISH_GERMAN
 from docflat.subwords import Subwords
 
 if TYPE_CHECKING:
@@ -41,14 +43,16 @@ class Translator:
     @classmethod
     def load(
         cls,
-        folder: str | PathLike[str],
+        folder: str | PathLike[str] = ENGLISH_GERMAN,
         device: str = "auto",
         first_pass: str | PathLike[str] | None = None,
         precision: str = "auto",
     ) -> Translator:
-        """Load a model folder. device: auto (a GPU if there is one), cpu or cuda.
+        """Load a model folder, or the English-German model that comes with docflat.
 
-        precision: fp32; bf16, on a GPU; int8, on a CPU; auto: bf16 on a GPU that has it, fp32 elsewhere.
+        device: auto (a GPU if there is one), cpu or cuda.
+        precision: fp32; bf16, on a GPU; int8, on a CPU; auto: bf16 on a GPU that has it, int8 on a CPU if the weights
+        are stored so, fp32 elsewhere.
         """
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -58,8 +62,11 @@ class Translator:
         if kind == "cuda" and not torch.cuda.is_available():
             raise InputError("there is no GPU that torch can use; choose the device cpu or auto")
         if precision == "auto":
-            half = kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-            precision = "bf16" if half else "fp32"
+            precision = "fp32"
+            if kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
+                precision = "bf16"
+            elif kind == "cpu" and is_compact(Path(folder)) and has_int8():
+                precision = "int8"
         if precision not in PRECISIONS[kind]:
             raise InputError(f"on {kind} the precision is one of {', '.join(PRECISIONS[kind])}, not {precision}")
         loaded = [load_model(Path(path)) for path in (folder, first_pass) if path is not None]

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docflat.shipped import ENGLISH_GERMAN
+
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
 
@@ -54,9 +56,14 @@ def add_test_set(parser: ArgumentParser, default: str) -> None:
     add_json(parser)
 
 
+def add_model_folder(parser: ArgumentParser, what: str = "model folder") -> None:
+    help = f"{what} (default: English to German, which comes with docflat)"
+    parser.add_argument("--model", type=Path, default=ENGLISH_GERMAN, metavar="FOLDER", help=help)
+
+
 def add_model(parser: ArgumentParser) -> None:
     """Options of the verbs that ask a model."""
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="model folder")
+    add_model_folder(parser)
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any")
     parser.add_argument("--threads", type=whole(1), metavar="N", help="threads on the CPU (default: all cores)")
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.commands.arguments import add_boundaries, add_number, whole
+from docflat.commands.arguments import add_boundaries, add_model_folder, add_number, whole
 from docflat.console import print_rows
 from docflat.errors import InputError
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--model", type=Path, required=True, metavar="FOLDER", help="model folder of a docflat-* system"
-    )
+    add_model_folder(parser, "model folder of a docflat-* system")
     what = "documents; TSV or JSONL may hold their translations too"
     parser.add_argument("--source", type=Path, required=True, metavar="FILE", help=what)
     parser.add_argument(

@@ -15,7 +15,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help=kept)
     parser.add_argument("--systems", type=names, metavar="A,B", help="systems to compare (default: all)")
     parser.add_argument("--steps", type=whole(1), metavar="N", help="training steps of each system")
-    demo = "docflat-c only, for a while, and a document it translates (default --out: runs/demo)"
+    demo = "docflat-c only, for a while, and a document it translates (default --out: runs/probe-demo)"
     parser.add_argument("--demo", action="store_true", help=demo)
     add_number(parser, "--seed", 1, "of the language, the data and the models", least=0)
     add_json(parser)
@@ -27,7 +27,7 @@ def run(arguments: Namespace) -> None:
     from docflat.probe import run as measure
 
     systems, probe = arguments.systems, Probe(Language(arguments.seed))
-    out = arguments.out or Path("runs/demo" if arguments.demo else "runs/probe")
+    out = arguments.out or Path("runs/probe-demo" if arguments.demo else "runs/probe")
     if arguments.demo:
         systems, probe = ["docflat-c"], replace(probe, steps=DEMO_STEPS)
     if arguments.steps:

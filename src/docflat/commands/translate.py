@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docflat.commands.arguments import add_boundaries, add_number, names, whole
+from docflat.commands.arguments import add_boundaries, add_model_folder, add_number, names, whole
 from docflat.commands.translate_files import Job, Output, Seen, plan_jobs, translate_files
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress, warn
 from docflat.errors import InputError
 
 if TYPE_CHECKING:
+    from docflat.side_by_side import ShownDocument
     from docflat.translator import Translator
 
 
@@ -26,11 +28,11 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help=what)
     out = "file to write; of several, a folder (default: beside FILE, with --suffix; of lines: stdout)"
     parser.add_argument("-o", "--out", type=Output, metavar="OUT", help=out)
-    parser.add_argument("--model", type=Path, required=True, metavar="FOLDER", help="model folder")
+    add_model_folder(parser)
     _add_files(parser)
     _add_decoding(parser)
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any")
-    precision = "int8: several times as fast on a CPU (default: bf16 on a GPU, fp32 on a CPU)"
+    precision = "int8: several times as fast on a CPU (default: bf16 on a GPU; on a CPU as the weights are stored)"
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16", "int8"), default="auto", help=precision)
     parser.add_argument("--threads", type=whole(1), metavar="N", help="threads on the CPU (default: all cores)")
 
@@ -57,6 +59,8 @@ def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--side-by-side", type=Path, metavar="PAGE", help="HTML page to write: both texts, what context changed marked"
     )
+    changes = "show on stderr the sentences that would read differently without context"
+    parser.add_argument("--changes", action="store_true", help=changes)
 
 
 def _add_decoding(parser: ArgumentParser) -> None:
@@ -105,7 +109,7 @@ def run(arguments: Namespace) -> None:
     documents: list[tuple[str, Sequence[Pair]]] = []
 
     def seen(name: str, pairs: Sequence[Pair]) -> None:
-        if arguments.side_by_side and pairs:
+        if (arguments.side_by_side or arguments.changes) and pairs:
             documents.append((name, pairs))
 
     jobs = plan_jobs(arguments)
@@ -118,9 +122,15 @@ def run(arguments: Namespace) -> None:
     else:
         error = translate_files(jobs, arguments, load, seen, settings)
     if documents:
-        _write_page(arguments.side_by_side, documents, load(), settings)
+        shown = _compare(documents, load(), settings)
+        if arguments.side_by_side:
+            _write_page(arguments.side_by_side, shown)
+        if arguments.changes:
+            _show_changes(shown)
     elif arguments.side_by_side:
         warn(f"{arguments.side_by_side} is not written: nothing was translated this time")
+    elif arguments.changes:
+        warn("there are no changes to show: nothing was translated this time")
     if error is not None:
         raise error
 
@@ -161,12 +171,11 @@ def _run_lines(
         translate_lines(job.file, job.out, marking, load, advance, lambda pairs: seen(name, pairs), settings)
 
 
-def _write_page(
-    path: Path, documents: Sequence[tuple[str, Sequence[Pair]]], translator: Translator, settings: dict[str, Any]
-) -> None:
-    """Translate everything again, without context, and show both."""
-    from docflat.atomic import write_whole
-    from docflat.side_by_side import Row, ShownDocument, side_by_side
+def _compare(
+    documents: Sequence[tuple[str, Sequence[Pair]]], translator: Translator, settings: dict[str, Any]
+) -> list[ShownDocument]:
+    """Translate everything again, without context."""
+    from docflat.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None}
     if translator.first_pass is not None:
@@ -182,7 +191,20 @@ def _write_page(
                 for (source, target, comparable), text in zip(pairs, texts, strict=True)
             ]
             shown.append(ShownDocument(name, rows))
+    return shown
+
+
+def _write_page(path: Path, shown: Sequence[ShownDocument]) -> None:
+    from docflat.atomic import write_whole
+    from docflat.side_by_side import side_by_side
+
     try:
         write_whole(path, side_by_side(shown))
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", path) from None
+
+
+def _show_changes(shown: Sequence[ShownDocument]) -> None:
+    from docflat.side_by_side import change_lines
+
+    print(*change_lines(shown), sep="\n", file=sys.stderr)
