@@ -9,7 +9,8 @@ moment of the machine meets all of them. Time is that of the processor, of one t
 the peak of a process of its own for each length, beyond what it has when some short documents are translated. Text
 comes from a generator: nothing else holds the document.
 
---probe: what a batch of one sentence loses, and what the window gives back, on the probe with a model of `docflat probe --demo`.
+--probe: what a batch of one sentence loses, and what the window gives back, on the probe with a model of
+`docflat probe --demo`.
 """
 
 from __future__ import annotations

@@ -3,13 +3,14 @@
     python benchmarks/train_peers.py                                    made-up sentences, small model, CPU
     python benchmarks/train_peers.py --data prepared/europarl --base --warmup 12
 
-docflat: sent2sent on flat batches, compiled. huggingface: a MarianMTModel of the same sizes with its own attention and
+docflat: sent2sent on flat batches, compiled on a GPU. huggingface: a MarianMTModel of the same sizes with its own attention and
 its trainer's loss, on padded batches of sentences of like length; huggingface-compiled: the same, compiled.
 torch: a compiled torch.nn.Transformer of the same sizes on random rows of 32 tokens, which need no padding and no shape
 but one; what to expect where nothing is lost. All have dropout 0.1, label smoothing 0.1 and a fused Adam.
 
-Tokens are those of the target side without padding; batches have at most --batch-tokens with it. The memory is what a
-peer takes by itself.
+No batch is seen twice: a library that is fast only for sizes it has met before is not fast in training. Tokens are
+those of the target side without padding; batches have at most --batch-tokens with it. The memory is what a peer takes
+by itself.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Task:
     sizes: ModelSizes
     vocabulary: Vocabulary
     warmup: list[Batch]
-    timed: list[Batch]
+    rounds: list[list[Batch]]  # none is seen twice: in training, too, sizes hardly ever repeat
     batch_tokens: int
     pad_to: int
     device: torch.device
@@ -61,24 +62,21 @@ class Peer:
     model: nn.Module
     loss: Callable[[Any], Tensor]  # of a batch, the mean over its labels
     warmup: Sequence[Any]
-    timed: Sequence[Any]
-    tokens: int  # useful target tokens of `timed`
+    rounds: Sequence[Sequence[Any]]
+    tokens: Sequence[int]  # useful target tokens of each round
 
 
 def ours(task: Task) -> Peer:
     system = find_system("sent2sent")
     model = system.build(task.sizes, task.vocabulary, system.read_options({}), dropout=DROPOUT).to(task.device).train()
-    compile_parts(model)
-    warmup, timed = ([batch.to(task.device) for batch in batches] for batches in (task.warmup, task.timed))
+    if task.device.type == "cuda":  # on a CPU, attention would be compiled anew for every longest sentence
+        compile_parts(model)
+    warmup, *rounds = ([batch.to(task.device) for batch in batches] for batches in (task.warmup, *task.rounds))
 
     def loss(batch: Batch) -> Tensor:
         return model(batch, SMOOTHING)[0] / len(batch.labels)
 
-    return Peer(model, loss, warmup, timed, labels_of(task.timed))
-
-
-def labels_of(batches: Sequence[Batch]) -> int:
-    return sum(len(batch.labels) for batch in batches)
+    return Peer(model, loss, warmup, rounds, [sum(len(batch.labels) for batch in batches) for batches in rounds])
 
 
 def marian(sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> Any:
@@ -122,8 +120,9 @@ def hugging_face(task: Task, compile_: bool = False) -> Peer:
         )
         return smoother(output, labels, num_items_in_batch=count)
 
-    warmup, timed = padded(task.warmup, task), padded(task.timed, task)
-    return Peer(model, loss, warmup, timed, sum(count for *_, count in timed))
+    rounds = [padded(batches, task) for batches in task.rounds]
+    tokens = [sum(count for *_, count in batches) for batches in rounds]
+    return Peer(model, loss, padded(task.warmup, task), rounds, tokens)
 
 
 def padded(batches: Sequence[Batch], task: Task) -> list[tuple[Tensor, Tensor, Tensor, int]]:
@@ -202,12 +201,11 @@ def stock(task: Task) -> Peer:
     model = Stock(task.sizes, task.vocabulary.text_size).to(task.device).train()
     runner = torch.compile(model, dynamic=False)
     rows = task.batch_tokens // ROW
-    batches = [
-        torch.randint(4, task.vocabulary.text_size, (3, rows, ROW), device=task.device)
-        for _ in (*task.warmup, *task.timed)
-    ]
-    timed = batches[len(task.warmup) :]
-    return Peer(model, lambda batch: runner(*batch), batches[: len(task.warmup)], timed, len(timed) * rows * ROW)
+    warmup, *rounds = (
+        [torch.randint(4, task.vocabulary.text_size, (3, rows, ROW), device=task.device) for _ in batches]
+        for batches in (task.warmup, *task.rounds)
+    )
+    return Peer(model, lambda batch: runner(*batch), warmup, rounds, [len(batches) * rows * ROW for batches in rounds])
 
 
 PEERS: dict[str, Callable[[Task], Peer]] = {
@@ -234,8 +232,6 @@ class Run:
         self.cast = torch.autocast(task.device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
         self.step(self.peer.warmup)
         self.seconds: list[float] = []
-        self.time()  # what is slow the first time only
-        self.at_first = self.seconds.pop()
         self.memory = (torch.cuda.max_memory_allocated() - before) / 2**30 if self.cuda else None
 
     def step(self, batches: Sequence[Any]) -> None:
@@ -250,12 +246,13 @@ class Run:
 
     def time(self) -> None:
         start = time.perf_counter()
-        self.step(self.peer.timed)
+        self.step(self.peer.rounds[len(self.seconds)])
         self.seconds.append(time.perf_counter() - start)
 
     def result(self) -> list[Any]:
-        seconds = statistics.median(self.seconds)
-        return [self.name, self.peer.tokens / seconds, len(self.peer.timed) / seconds, self.memory]
+        speed = statistics.median(n / s for n, s in zip(self.peer.tokens, self.seconds, strict=False))
+        updates = statistics.median(len(b) / s for b, s in zip(self.peer.rounds, self.seconds, strict=False))
+        return [self.name, speed, updates, self.memory]
 
 
 def say(text: str) -> None:
@@ -279,7 +276,7 @@ def guarded(name: str, action: Callable[[], Any]) -> bool:
 def read_task(options: argparse.Namespace) -> Task:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     budget = options.batch_tokens or (32_768 if device.type == "cuda" else 2048)
-    wanted = options.warmup + options.steps
+    wanted = options.warmup + options.rounds * options.steps
     vocabulary, data = read_data(options, (wanted + 2) * budget // 20)  # a sentence has some 30 tokens
     system = find_system("sent2sent")
     rows = system.rows_of(RowSettings())
@@ -287,11 +284,12 @@ def read_task(options: argparse.Namespace) -> Task:
         np.random.default_rng(1)
     )
     if len(plan) < wanted:
-        raise SystemExit(f"the data has {len(plan)} batches, but --warmup and --steps want {wanted}")
+        raise SystemExit(f"the data has {len(plan)} batches, but {wanted} are wanted")
     batches = [plan[number] for number in range(wanted)]
     sizes = ModelSizes() if options.base else SMALL
-    warmup, timed = batches[: options.warmup], batches[options.warmup :]
-    return Task(sizes, vocabulary, warmup, timed, budget, options.pad_to, device)
+    firsts = range(options.warmup, wanted, options.steps)
+    rounds = [batches[first : first + options.steps] for first in firsts]
+    return Task(sizes, vocabulary, batches[: options.warmup], rounds, budget, options.pad_to, device)
 
 
 def main() -> None:
@@ -315,9 +313,7 @@ def main() -> None:
     for name in options.peers.split(","):
         start = time.perf_counter()
         if guarded(name, lambda name=name: runs.append(Run(name, task, precision))):  # type: ignore[misc]
-            run = runs[-1]
-            speed, taken = run.peer.tokens / run.at_first, time.perf_counter() - start
-            say(f"{name}: ready after {taken:.0f} s, {speed:,.0f} target tokens/s before the rounds")
+            say(f"{name}: ready after {time.perf_counter() - start:.0f} s")
     for number in range(options.rounds):  # in turns, so that a busy moment of the machine meets all of them
         runs = [run for run in runs if guarded(run.name, run.time)]
         for name, tokens, updates, *_ in (run.result() for run in runs):
