@@ -4,7 +4,7 @@
     python benchmarks/train_peers.py --data prepared/europarl --base --warmup 12
 
 docflat: sent2sent on flat batches, compiled on a GPU. huggingface: a MarianMTModel of the same sizes with its own
-attention and its trainer's loss, on padded batches of sentences of like length; huggingface-compiled: the same, compiled.
+attention and its trainer's loss, on padded batches of sentences of like length; huggingface-compiled: that, compiled.
 torch: a compiled torch.nn.Transformer of the same sizes on random rows of 32 tokens, which need no padding and no shape
 but one; what to expect where nothing is lost. All have dropout 0.1, label smoothing 0.1 and a fused Adam.
 

@@ -70,8 +70,8 @@ def prepare(
     """Encode corpora into the folder `out`, which appears when all is done; an error leaves nothing behind.
 
     Without `valid_pairs`, whole documents of about `hold_out` sentences are held out for validation.
-    `tokenizer` is an existing tokenizer.json to encode with; without it, subwords are learned from at most
-    `learn_from` sentence pairs. `force` replaces an earlier result.
+    `tokenizer` is an existing tokenizer.json to encode with, or a model folder that has one; without it, subwords are
+    learned from at most `learn_from` sentence pairs. `force` replaces an earlier result.
 
     Each source file is a part of the corpus. `loose` names parts, or globs of them, that are sentences without
     documents. `clean` leaves bad pairs out of the training text (see cleaning.py), `exclude` names files of source
@@ -87,6 +87,8 @@ def prepare(
         _check_files(pair)
     texts = _texts(pairs, loose, Cleaning(clean, exclude) if clean or exclude else None)
     valid_texts = _texts(valid_pairs)
+    if tokenizer is not None and Path(tokenizer).is_dir():
+        tokenizer = Path(tokenizer) / "tokenizer.json"
     subwords = None if tokenizer is None else Subwords.load(tokenizer)
     if subwords is not None and moses is not None and moses != subwords.moses:
         raise InputError(f"was not learned with Moses for {moses[0]} and {moses[1]}", tokenizer)

@@ -24,7 +24,7 @@ class Stage:
     system: str  # a name of `docflat systems`
     options: dict[str, Any] = field(default_factory=dict)  # the system's own switches
     rows: RowSettings = field(default_factory=RowSettings)  # local context, and which rows see each other
-    start: Path | None = None  # a model folder to start from instead (first stage only)
+    start: Path | None = None  # a model folder to start from instead (first stage only); en-de: the one we ship
     sampling: dict[str, float] | None = None  # by parts of the data: how often an epoch sees them; none: all once
 
     batch_tokens: int = 4096  # no side of a micro-batch has more tokens

@@ -39,6 +39,7 @@ from docflat.meter import Meter
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.settings import to_mapping
+from docflat.shipped import model_folder
 from docflat.subwords import Subwords
 from docflat.systems import System, find_system
 from docflat.transformer import Transformer
@@ -329,7 +330,7 @@ class StageTraining:
         torch.manual_seed(self.recipe.seed * 1000 + self.number)
         model = self.config.build(self.subwords, self.stage.dropout)
         before: ModelConfig | None = None
-        start = self.stage.start
+        start = self.stage.start and model_folder(str(self.stage.start))
         if start is not None:
             before = read_config(start)
             if before.sizes != self.recipe.model:

@@ -7,13 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from docflat import Translator
 from docflat.checkpoints import load_model, save_model
 from docflat.cli import run
+from docflat.processes import Processes
 from docflat.quantization import Int8Embedding
-from docflat.shipped import ENGLISH_GERMAN
+from docflat.recipe import load_recipe
+from docflat.shipped import ENGLISH_GERMAN, model_folder
+from docflat.training import Data, StageTraining
 
+ROOT = Path(__file__).parents[2]
 CHAIN = ["The commission has adopted a new report.", "It will be published tomorrow."]
 
 
@@ -61,3 +66,27 @@ def test_no_changes_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "context changed 0 of 1 sentences\n" in capsys.readouterr().err
     assert run(["translate", str(tmp_path / "a.txt"), "--changes"]) == 0
     assert "there are no changes to show" in capsys.readouterr().err
+
+
+def test_a_shipped_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_folder("en-de") == ENGLISH_GERMAN
+    assert model_folder("../models/en-de") == Path("../models/en-de")
+    (tmp_path / "en-de").mkdir()
+    assert model_folder("en-de") == Path("en-de")  # what the user has comes first
+
+
+def test_the_recipe_for_own_documents_fits_the_model(tmp_path: Path) -> None:
+    """Subwords by name, and weights that the recipe's stage can start from."""
+    text = "\n\n".join(f"The ship {n} left.\nIt was {n} years old." for n in range(8)) + "\n"
+    for side in ("en", "de"):
+        (tmp_path / f"train.{side}").write_text(text)
+    files = ["--source", str(tmp_path / "train.en"), "--target", str(tmp_path / "train.de")]
+    assert run(["prepare", *files, "--tokenizer", "en-de", "--hold-out", "4", "--out", str(tmp_path / "data")]) == 0
+    recipe = load_recipe(ROOT / "recipes" / "finetune.yaml", [f"data={tmp_path / 'data'}", f"out={tmp_path / 'run'}"])
+    stage = StageTraining(recipe, 0, Data.open(tmp_path / "data"), Processes.start("cpu"))
+    model, rates = stage._build()
+    shipped = load_model(ENGLISH_GERMAN).model.state_dict()
+    assert all(torch.equal(tensor, shipped[name]) for name, tensor in model.state_dict().items())
+    assert set(rates.values()) == {1.0}
+    assert stage.config.rows == load_model(ENGLISH_GERMAN).config.rows

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.shipped import ENGLISH_GERMAN
+from docflat.shipped import ENGLISH_GERMAN, model_folder
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
@@ -57,8 +57,8 @@ def add_test_set(parser: ArgumentParser, default: str) -> None:
 
 
 def add_model_folder(parser: ArgumentParser, what: str = "model folder") -> None:
-    help = f"{what} (default: English to German, which comes with docflat)"
-    parser.add_argument("--model", type=Path, default=ENGLISH_GERMAN, metavar="FOLDER", help=help)
+    help = f"{what} (default: en-de, English to German, which comes with docflat)"
+    parser.add_argument("--model", type=model_folder, default=ENGLISH_GERMAN, metavar="FOLDER", help=help)
 
 
 def add_model(parser: ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from docflat.commands.arguments import add_boundaries, add_json, add_number
 from docflat.console import print_rows, warn
 from docflat.errors import InputError
+from docflat.shipped import model_folder
 
 if TYPE_CHECKING:
     from docflat.documents import Pair
@@ -42,7 +43,8 @@ def arguments(parser: ArgumentParser) -> None:
     add_number(parser, "--index-tokens", 256, "tokens that count the sentences of a document")
     add_number(parser, "--learn-from", 1_000_000, "sentence pairs to learn subwords from, at most")
     parser.add_argument("--moses", nargs=2, metavar=("SRC", "TGT"), help="tokenise with Moses first: en de")
-    parser.add_argument("--tokenizer", type=Path, metavar="FILE", help="a tokenizer.json to use; none is learned")
+    subwords = "a tokenizer.json to use, or that of a model folder; none is learned (en-de: the model we ship)"
+    parser.add_argument("--tokenizer", type=model_folder, metavar="FILE", help=subwords)
     parser.add_argument("--force", action="store_true", help="replace what an earlier prepare wrote to DIR")
     add_json(parser)
 
