@@ -104,7 +104,14 @@ class Grown:
         self.part = self._with_room(given, 64)
 
     def _with_room(self, part: Tensor, slots: int) -> Tensor:
-        return self._lay(nn.functional.pad(part, (0, 0, 0, slots)))
+        """The same with so many more slots, of which nothing is read before it is written."""
+        rows, heads, used, size = part.shape
+        if self.is_keys and not part.is_cuda:  # as columns: see `upright`
+            roomy = part.new_empty(rows, heads, size, used + slots).mT
+        else:
+            roomy = part.new_empty(rows, heads, used + slots, size)
+        roomy[:, :, :used] = part
+        return roomy
 
     def _lay(self, part: Tensor) -> Tensor:
         return upright(part) if self.is_keys else part.contiguous()
@@ -114,7 +121,7 @@ class Grown:
         new = new.transpose(1, 2)
         end = self.used + new.shape[2]
         if end > self.part.shape[2]:
-            self.part = self._with_room(self.part, self.part.shape[2] + new.shape[2])
+            self.part = self._with_room(self.part[:, :, : self.used], self.part.shape[2] + new.shape[2])
         self.part[:, :, self.used : end] = new
         self.used = end
         return self.part[:, :, :end]
