@@ -66,7 +66,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "translate",
         "translate files of many formats, or documents line by line",
-        "docflat translate report.docx notes/ --suffix de --model runs/first/model",
+        "docflat translate report.docx notes/ --suffix de",
         translate,
     ),
     Verb(

@@ -52,8 +52,7 @@ def signature_of_text(sources: Sequence[str], references: Sequence[str], transla
 
 
 def _signature(given: Mapping[str, object], translator: Translator) -> str:
-    precision = {"torch.bfloat16": "bf16"}.get(str(translator.folder.model.embedding.weight.dtype), "fp32")
-    parts = {**given, "precision": precision, "version": f"docflat-{__version__}"}
+    parts = {**given, "precision": translator.precision, "version": f"docflat-{__version__}"}
     return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 

@@ -45,11 +45,14 @@ def mark_changes(target: str, alone: str | None) -> Iterator[tuple[str, str | No
 
 def change_lines(documents: Sequence[ShownDocument]) -> Iterator[str]:
     """Of each sentence that context changed: source, translation without context and with it; changes in brackets."""
-    total = sum(len(document.rows) for document in documents)
-    changed = [(d, n, row) for d in documents for n, row in enumerate(d.rows, 1) if _is_changed(row)]
+    total = sum(row.alone is not None for document in documents for row in document.rows)
+    changed = [(n, k, row) for n, d in enumerate(documents) for k, row in enumerate(d.rows, 1) if _is_changed(row)]
     yield f"context changed {len(changed)} of {total} sentences" + (":" if changed else "")
-    for document, number, row in changed:
-        yield f"\n{document.name}, sentence {number}: {row.source}"
+    names = [document.name for document in documents]
+    for nth, number, row in changed:
+        # One file of lines can have many documents.
+        which = f", document {names[: nth + 1].count(names[nth])}" if names.count(names[nth]) > 1 else ""
+        yield f"\n{names[nth]}{which}, sentence {number}: {row.source}"
         yield f"  without context: {_bracketed(row.alone or '', row.target)}"
         yield f"  with context:    {_bracketed(row.target, row.alone)}"
 
@@ -83,7 +86,12 @@ def side_by_side(documents: Sequence[ShownDocument]) -> str:
 
 
 def _is_changed(row: Row) -> bool:
-    return any(instead is not None for _, instead in mark_changes(row.target, row.alone))
+    """Also where context only took words away, of which no mark is left."""
+    return row.alone is not None and _words(row.target) != _words(row.alone)
+
+
+def _words(text: str) -> list[str]:
+    return [text[a:b] for a, b in find_words(text)]
 
 
 def _document(document: ShownDocument) -> str:

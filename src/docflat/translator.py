@@ -18,9 +18,9 @@ from docflat.checkpoints import ModelFolder, load_model
 from docflat.compact import is_compact
 from docflat.decoding import Decoder, DecodingSettings, Ids
 from docflat.errors import InputError
-from docflat.quantization import has_int8, quantize
+from docflat.quantization import Int8Embedding, has_int8, quantize
 from docflat.scoring import Scorer
-from docflat.shipped import ENGLISH_GERMAN
+from docflat.shipped import ENGLISH_GERMAN, model_folder
 from docflat.subwords import Subwords
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Translator:
         precision: fp32; bf16, on a GPU; int8, on a CPU; auto: bf16 on a GPU that has it, int8 on a CPU if the weights
         are stored so, fp32 elsewhere.
         """
+        folders = [model_folder(str(path)) for path in (folder, first_pass) if path is not None]
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         kind = device.partition(":")[0]  # cuda:1 is the second GPU
@@ -65,16 +66,24 @@ class Translator:
             precision = "fp32"
             if kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
                 precision = "bf16"
-            elif kind == "cpu" and is_compact(Path(folder)) and has_int8():
+            elif kind == "cpu" and is_compact(folders[0]) and has_int8():
                 precision = "int8"
         if precision not in PRECISIONS[kind]:
             raise InputError(f"on {kind} the precision is one of {', '.join(PRECISIONS[kind])}, not {precision}")
-        loaded = [load_model(Path(path)) for path in (folder, first_pass) if path is not None]
+        loaded = [load_model(path) for path in folders]
         for one in loaded:
             one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
             if precision == "int8":
                 quantize(one.model)
         return cls(*loaded)
+
+    @property
+    def precision(self) -> str:
+        """What it computes in."""
+        embedding = self.folder.model.embedding
+        if isinstance(embedding, Int8Embedding):
+            return "int8"
+        return "bf16" if embedding.weight.dtype == torch.bfloat16 else "fp32"
 
     @property
     def reads_target(self) -> bool:

@@ -68,6 +68,20 @@ def test_no_changes_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "there are no changes to show" in capsys.readouterr().err
 
 
+def test_changes_without_context_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["translate", "--changes", "--mode", "sentence"]) == 2
+    assert "there are no changes to show" in capsys.readouterr().err
+
+
+def test_scores_say_what_they_were_computed_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for side, sentences in (("en", CHAIN), ("de", ["Die Kommission hat berichtet.", "Das kommt morgen."])):
+        (tmp_path / f"text.{side}").write_text("\n".join(sentences) + "\n", encoding="utf-8")
+    files = ["--source", str(tmp_path / "text.en"), "--reference", str(tmp_path / "text.de")]
+    for precision, expected in (("auto", "int8"), ("fp32", "fp32")):
+        assert run(["context", *files, "--model", "en-de", "--precision", precision]) == 0
+        assert f"|precision:{expected}|" in capsys.readouterr().out
+
+
 def test_a_shipped_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert model_folder("en-de") == ENGLISH_GERMAN
@@ -89,4 +103,6 @@ def test_the_recipe_for_own_documents_fits_the_model(tmp_path: Path) -> None:
     shipped = load_model(ENGLISH_GERMAN).model.state_dict()
     assert all(torch.equal(tensor, shipped[name]) for name, tensor in model.state_dict().items())
     assert set(rates.values()) == {1.0}
+    hint = (ROOT / "recipes" / "finetune.yaml").read_text().split("On a GPU add: ")[1].splitlines()[0].split()
+    assert load_recipe(ROOT / "recipes" / "finetune.yaml", hint).stages[0].batch_tokens == 32768
     assert stage.config.rows == load_model(ENGLISH_GERMAN).config.rows

@@ -6,12 +6,13 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from docflat.errors import InputError
+from docflat.shipped import model_folder
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model",
-        type=Path,
+        type=model_folder,
         required=True,
         metavar="DIR",
         help="a model folder (for ctranslate2: sent2sent or doc2doc)",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docflat.commands.arguments import add_boundaries, add_model_folder, add_number, names, whole
+from docflat.commands.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
 from docflat.commands.translate_files import Job, Output, Seen, plan_jobs, translate_files
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress, warn
@@ -31,10 +31,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_model_folder(parser)
     _add_files(parser)
     _add_decoding(parser)
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any")
-    precision = "int8: several times as fast on a CPU (default: bf16 on a GPU; on a CPU as the weights are stored)"
-    parser.add_argument("--precision", choices=("auto", "fp32", "bf16", "int8"), default="auto", help=precision)
-    parser.add_argument("--threads", type=whole(1), metavar="N", help="threads on the CPU (default: all cores)")
+    add_machine(parser)
 
 
 def _add_files(parser: ArgumentParser) -> None:
@@ -112,6 +109,8 @@ def run(arguments: Namespace) -> None:
         if (arguments.side_by_side or arguments.changes) and pairs:
             documents.append((name, pairs))
 
+    if arguments.changes and arguments.mode == "sentence":
+        raise InputError("without context there are no changes to show: --changes does not go with --mode sentence")
     jobs = plan_jobs(arguments)
     if arguments.keep_terms and any(job.lines for job in jobs):
         raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)

@@ -1,0 +1,38 @@
+"""What context changed, as lines."""
+
+from __future__ import annotations
+
+from docflat.side_by_side import Row, ShownDocument, change_lines, side_by_side
+
+
+def shown(*rows: Row, name: str = "a.txt") -> ShownDocument:
+    return ShownDocument(name, rows)
+
+
+def test_changes_are_in_brackets() -> None:
+    rows = (Row("It fits.", "Er passt.", "Es passt."), Row("Yes.", "Ja.", "Ja."), Row("x", "x", None))
+    assert list(change_lines([shown(*rows)])) == [
+        "context changed 1 of 2 sentences:",
+        "\na.txt, sentence 1: It fits.",
+        "  without context: [Es] passt.",
+        "  with context:    [Er] passt.",
+    ]
+
+
+def test_words_that_context_takes_away_are_a_change() -> None:
+    document = shown(Row("It is good.", "Es ist gut.", "Es ist wirklich gut."))
+    assert list(change_lines([document]))[2:] == [
+        "  without context: Es ist [wirklich] gut.",
+        "  with context:    Es ist gut.",
+    ]
+    assert "In 1 of them context changed" in side_by_side([document])
+
+
+def test_documents_of_one_file_are_told_apart() -> None:
+    row = Row("It.", "Er.", "Es.")
+    lines = list(change_lines([shown(row), shown(row), shown(row, name="b.txt")]))
+    assert [line.strip() for line in lines if "sentence 1" in line] == [
+        "a.txt, document 1, sentence 1: It.",
+        "a.txt, document 2, sentence 1: It.",
+        "b.txt, sentence 1: It.",
+    ]
