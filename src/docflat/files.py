@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from docflat.alignment import Weights, find_links
 from docflat.atomic import write_whole
 from docflat.errors import InputError
+from docflat.formats import FORMATS
 from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
 from docflat.placeholders import Terms, find_again, find_placeholders, join_ranges
@@ -299,6 +300,22 @@ def _formatted(segment: Segment, place: Range) -> bool:
     )
 
 
+def check_output(path: Path, out: Path) -> None:
+    """Nothing that the user has is lost, and a file's name says what is in it."""
+    if path.exists() and out.exists() and out.samefile(path):
+        raise InputError("would be overwritten by its translation", path)
+    kinds = [FORMATS.get(file.suffix.lower()) for file in (path, out)]
+    if None not in kinds and kinds[0] != kinds[1]:
+        raise InputError(f"the translation of a {path.suffix} file is no {out.suffix} file", out)
+
+
+def make_folder_of(out: Path) -> None:
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", out.parent) from None
+
+
 def translate_file(
     path: Path,
     out: Path,
@@ -310,6 +327,8 @@ def translate_file(
     **settings: Any,
 ) -> FileReport:
     """Translate a file and write it; nothing is written if there is nothing that could be translated."""
+    check_output(path, out)
+    make_folder_of(out)
     parsed = format_.read(read_file(path), str(path))
     report = FileReport(str(path))
     segments = translate_segments(parsed.segments, translator, report, language, done, terms, **settings)

@@ -114,6 +114,9 @@ def run(arguments: Namespace) -> None:
     jobs = plan_jobs(arguments)
     if arguments.keep_terms and any(job.lines for job in jobs):
         raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
+    page = arguments.side_by_side
+    if page and any(page.resolve() == file.resolve() for job in jobs for file in (job.file, job.out) if file):
+        raise InputError("the page would be written over a file of this translation", page)
     error = None
     alone = len(jobs) == 1 and not (arguments.out and arguments.out.is_folder)
     if alone and jobs[0].lines:

@@ -20,6 +20,23 @@ if TYPE_CHECKING:
 
 Seen = Callable[[str, Sequence["Pair"]], object]  # the name of a document, and its sentences
 
+# What is often asked for, and would be taken for text: what to save it as, if that helps.
+NOT_READ = {
+    ".pdf": None,
+    ".doc": ".docx",
+    ".rtf": ".docx",
+    ".ppt": ".pptx",
+    ".odp": ".pptx",
+    ".xls": None,
+    ".xlsx": None,
+    ".ods": None,
+    ".epub": None,
+    ".png": None,
+    ".jpg": None,
+    ".jpeg": None,
+    ".zip": None,
+}
+
 
 class Output:
     """Where translations go. A slash at the end names a folder, also one that is not there yet."""
@@ -68,6 +85,10 @@ def _is_lines(file: Path, arguments: Namespace) -> bool:
     if arguments.lines or arguments.docids or arguments.starts or arguments.boundaries != "auto":
         return True
     suffix = file.suffix.lower()
+    if suffix in NOT_READ:
+        instead = NOT_READ[suffix]
+        hint = f"; save it as {instead}" if instead else ""
+        raise InputError(f"{suffix} is no format that docflat reads{hint} (formats: {', '.join(FORMATS)})", file)
     return suffix not in FORMATS or (suffix == ".jsonl" and not arguments.keys)
 
 
@@ -154,13 +175,12 @@ class _Runner:
 
     def count(self, job: Job) -> int:
         """How many sentences it has; finds what is wrong with it before the model is loaded."""
-        from docflat.files import count_sentences
+        from docflat.files import check_output, count_sentences
         from docflat.formats.limits import read_file
 
         assert job.file is not None
         assert job.out is not None
-        if job.out.exists() and job.out.samefile(job.file):
-            raise InputError("would be overwritten by its translation", job.file)
+        check_output(job.file, job.out)
         if job.lines:
             return count_lines(job.file, self.marking) or 0
         parsed = self._format(job.file).read(read_file(job.file), str(job.file))
@@ -169,14 +189,14 @@ class _Runner:
     def translate(self, job: Job, done: Callable[[int], None]) -> str:
         assert job.file is not None
         assert job.out is not None
-        job.out.parent.mkdir(parents=True, exist_ok=True)
+        from docflat.files import make_folder_of, translate_file
+
         if job.lines:
+            make_folder_of(job.out)
             lines: list[Pair] = []
             translate_lines(job.file, job.out, self.marking, self.load, done, lines.extend, self.settings)
             self.seen(str(job.file), lines)
             return f"{job.file}: {len(lines)} lines translated"
-        from docflat.files import translate_file
-
         report = translate_file(
             job.file,
             job.out,
