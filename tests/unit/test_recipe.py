@@ -76,7 +76,7 @@ def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
 
 
 def test_there_is_no_other_recipe():
-    assert {path.stem for path in FOLDER.glob("*.yaml")} == {"base", "quickstart", *DATASETS}
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == {"base", "quickstart", "finetune", *DATASETS}
     assert {path.stem for path in (FOLDER / "systems").glob("*.yaml")} == set(SYSTEMS)
     assert {path.stem for path in (FOLDER / "ship").glob("*.yaml")} == {"en-de"}
 
