@@ -10,7 +10,7 @@ but one; what to expect where nothing is lost. All have dropout 0.1, label smoot
 
 No batch is seen twice: a library that is fast only for sizes it has met before is not fast in training. Tokens are
 those of the target side without padding; batches have at most --batch-tokens with it. The memory is what a peer takes
-by itself.
+by itself while it warms up.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -46,15 +47,18 @@ def mark_changes(target: str, alone: str | None) -> Iterator[tuple[str, str | No
 def change_lines(documents: Sequence[ShownDocument]) -> Iterator[str]:
     """Of each sentence that context changed: source, translation without context and with it; changes in brackets."""
     total = sum(row.alone is not None for document in documents for row in document.rows)
-    changed = [(n, k, row) for n, d in enumerate(documents) for k, row in enumerate(d.rows, 1) if _is_changed(row)]
-    yield f"context changed {len(changed)} of {total} sentences" + (":" if changed else "")
-    names = [document.name for document in documents]
-    for nth, number, row in changed:
+    changed = sum(_is_changed(row) for document in documents for row in document.rows)
+    yield f"context changed {changed} of {total} sentences" + (":" if changed else "")
+    all_of, so_far = Counter(document.name for document in documents), Counter[str]()
+    for document in documents:
+        so_far[document.name] += 1
         # One file of lines can have many documents.
-        which = f", document {names[: nth + 1].count(names[nth])}" if names.count(names[nth]) > 1 else ""
-        yield f"\n{names[nth]}{which}, sentence {number}: {row.source}"
-        yield f"  without context: {_bracketed(row.alone or '', row.target)}"
-        yield f"  with context:    {_bracketed(row.target, row.alone)}"
+        which = f", document {so_far[document.name]}" if all_of[document.name] > 1 else ""
+        for number, row in enumerate(document.rows, 1):
+            if _is_changed(row):
+                yield f"\n{document.name}{which}, sentence {number}: {row.source}"
+                yield f"  without context: {_bracketed(row.alone or '', row.target)}"
+                yield f"  with context:    {_bracketed(row.target, row.alone)}"
 
 
 def _bracketed(text: str, other: str | None) -> str:
