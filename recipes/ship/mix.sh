@@ -7,7 +7,7 @@
 # What is taken may go into weights that are given away. TED, News, ContraPro and the dev and test sets are for
 # measuring only: they are in OUT/valid or in no part of it, and their sentences are kept out of OUT/train.
 set -eu
-data=$(realpath "$1") out=$(realpath -m "$2")
+data=$(realpath "$1") recipe=$(realpath "$0") out=$(realpath -m "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/europarl" "$work/subwords"
@@ -33,6 +33,10 @@ sources="" targets=""
 for name in $others; do
   sources="$sources $name.en.xz" targets="$targets $name.de.xz"
 done
+# The same sentences once more: those from which pronouns are learned, so that the recipe can show them more often.
+documents=$(printf '%s\n' europarl/train $others | grep -v '^everyday/\|^web/geneval')
+mkdir "$work/pronouns"
+(cd "$work" && python3 "$(dirname "$recipe")/pronouns.py" pronouns/it $documents)
 loose="everyday/* web/geneval"  # sentences without documents
 tests="$data/europarl/dev.en $data/europarl/test.en $data/ted/dev.en $data/ted/test.en $data/news/dev.en
   $data/news/test.en contrapro.en"
@@ -41,7 +45,7 @@ cd "$work"
 set -f  # $loose has globs for docflat, not for the shell
 docflat prepare --source europarl/late.en $sources --target europarl/late.de $targets \
   --loose $loose --clean --exclude $tests --hold-out 0 --vocabulary 32000 --learn-from 2000000 --out subwords/learned
-docflat prepare --source europarl/train.en $sources --target europarl/train.de $targets \
+docflat prepare --source europarl/train.en $sources pronouns/it.en --target europarl/train.de $targets pronouns/it.de \
   --loose $loose --clean --exclude $tests --tokenizer subwords/learned/tokenizer.json \
   --valid-source europarl-dev.en ted-dev.en news-dev.en --valid-target europarl-dev.de ted-dev.de news-dev.de \
   --force --out "$out"

@@ -15,6 +15,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+import sacrebleu
 
 from docflat import cli, metrics
 from docflat.reproduce import runs
@@ -65,7 +66,7 @@ def trained_steps(out: Path, job: str) -> list[int]:
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was killed while it trained its third model, and then went on; with results cut in the last line."""
     out = tmp_path_factory.mktemp("reproduce") / "out"
-    choice = ["--only=table4,batch", *QUICK]
+    choice = ["--only=table4,batch", "--datasets=ted", *QUICK]
     process = start(out, *choice)
     while not (out / "jobs/ted/docflat-d/stage-1/log.jsonl").exists():
         assert process.poll() is None, process.communicate()
@@ -125,7 +126,7 @@ def test_the_report_is_written_again_from_the_results_alone(killed: Path, tmp_pa
 
 def test_a_finished_run_has_nothing_to_do(killed: Path):
     before, measured = models(killed), keys(killed)
-    status, _, stderr = reproduce(killed, "--only=table4,batch", *QUICK)
+    status, _, stderr = reproduce(killed, "--only=table4,batch", "--datasets=ted", *QUICK)
     assert status == 0
     assert "[1/" not in stderr
     assert models(killed) == before
@@ -154,7 +155,7 @@ def test_a_metric_that_comes_later_needs_no_new_translation(killed: Path, monkey
     lengths = lambda side, *rest: ([float(len(text)) for text in side.sentences], "letters")  # noqa: E731
     monkeypatch.setattr(runs, "comet_scores", lengths)
     before = {path: path.stat().st_mtime_ns for path in killed.glob("jobs/ted/*/test.*.de")}
-    status, _, stderr = reproduce(killed, "--only=table4,batch", "--comet-model=letters", *QUICK)
+    status, _, stderr = reproduce(killed, "--only=table4,batch", "--datasets=ted", "--comet-model=letters", *QUICK)
     assert status == 0, stderr
     assert {path: path.stat().st_mtime_ns for path in killed.glob("jobs/ted/*/test.*.de")} == before
     found = {(record["job"], record["metric"], record["window"]): record["value"] for record in records(killed)}
@@ -188,6 +189,30 @@ def test_two_workers_share_the_jobs(killed: Path, tmp_path: Path):
     status, _, stderr = reproduce(out, *words, *SETTINGS, *QUICK, tiny=False)
     assert status == 2
     assert "on other data" in stderr
+
+
+def test_systems_are_tested_on_other_test_sets(tmp_path: Path):
+    """The numbers are those of sacreBLEU for the files, and the other set may come later."""
+    choice = ["--datasets=europarl", "--systems=sent2sent,doc2doc", *QUICK]
+    assert reproduce(tmp_path, "--only=table2", *choice)[0] == 0
+    before = models(tmp_path)
+    status, _, stderr = reproduce(tmp_path, "--only=elsewhere", *choice)
+    assert status == 0, stderr
+    assert models(tmp_path) == before
+    found = {(record["job"], record["metric"]): record["value"] for record in records(tmp_path)}
+    for system in ("sent2sent", "doc2doc"):
+        for test in ("ted", "news"):
+            lines = (tmp_path / f"jobs/europarl/{system}/test.{test}.16.de").read_text().splitlines()
+            reference = [line for line in (tmp_path / f"data/{test}/test.de").read_text().splitlines() if line]
+            score = sacrebleu.corpus_bleu(lines, [reference]).score
+            assert found[f"europarl/{system}", f"bleu on {test}"] == pytest.approx(score)
+    assert ("europarl/sent2sent", "bleu on ted p") in found
+    shutil.rmtree(tmp_path / "data/ted")
+    (tmp_path / "data/ted").mkdir()
+    (tmp_path / "data/ted/contrapro.jsonl").touch()  # or it would be made anew
+    status, _, stderr = reproduce(tmp_path, "--only=elsewhere", *choice)
+    assert status == 0, stderr
+    assert "nothing is tested on ted: there is no test.en" in stderr
 
 
 def test_a_training_that_fails_leaves_the_others_alone(tmp_path: Path):

@@ -23,7 +23,7 @@ from docflat.metrics import SegmentMean
 from docflat.recipe import load_recipe
 from docflat.reproduce import workers
 from docflat.reproduce.chart import chart, nice_ticks
-from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper
+from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper, set_of
 from docflat.reproduce.measuring import updates_per_second
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
@@ -69,8 +69,24 @@ def test_every_number_of_the_paper_has_a_cell_and_every_cell_its_number():
     assert {cell.path for cell in CELLS if cell.path} == numbers
 
 
-def test_what_the_paper_does_not_report_is_document_bleu_and_some_speeds():
-    assert {cell.measure.metric for cell in CELLS if not cell.path} == {"dbleu", "seconds", "updates/s"}
+def test_what_the_paper_does_not_report():
+    ours = [cell.measure for cell in CELLS if not cell.path]
+    of_speed = {"dbleu", "seconds", "updates/s"}
+    elsewhere = {"bleu on ted", "bleu on news"}
+    third_gate = [one for one in ours if one.job.system == "docflat-i"]
+    curve = [one for one in ours if one.job.dataset == "europarl" and one.metric == "bleu"]
+    assert {one.metric for one in third_gate} == {"bleu", "comet", "accuracy"} | of_speed | elsewhere
+    assert {one.metric for one in set(ours) - {*third_gate, *curve}} == of_speed | elsewhere
+    assert all(one.job.dataset == "europarl" for one in ours if one.metric in elsewhere)
+
+
+def test_what_a_metric_is_tested_on():
+    assert [set_of(metric) for metric in ("bleu", "bleu on ted", "bleu on ted p", "accuracy >3")] == [
+        "",
+        "ted",
+        "ted",
+        "",
+    ]
 
 
 def test_a_cell_of_a_figure_stands_at_its_place():
@@ -94,7 +110,7 @@ def test_daggers_are_those_of_the_paper():
 
 def test_trainings_are_shared_and_sentence_models_come_first():
     jobs = jobs_of(chosen((), (), ()))
-    assert len(jobs) == len(set(jobs)) == len({job.name for job in jobs}) == 60
+    assert len(jobs) == len(set(jobs)) == len({job.name for job in jobs}) == 62
     places = {job.name: number for number, job in enumerate(jobs)}
     assert all(job.first is None or places[job.first.name] < places[job.name] for job in jobs)
 
@@ -259,8 +275,8 @@ def test_what_was_not_run_says_so():
         ("69.45", NOT_RUN),
     ]
     assert all(cell.measured == NOT_RUN for cell in empty.shown)
-    assert "0 of 400 numbers were measured" in markdown(empty)
-    assert page(empty).count(f">{NOT_RUN}</t") == 400 + 5  # a figure without any says it too
+    assert "0 of 456 numbers were measured" in markdown(empty)
+    assert page(empty).count(f">{NOT_RUN}</t") == 456 + 6  # a figure without any says it too
 
 
 def test_measured_numbers_stand_beside_the_paper_with_their_marks():

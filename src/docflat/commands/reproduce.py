@@ -30,7 +30,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=Path("prepared"), metavar="DIR", help=data)
     recipes = "the recipes (default: %(default)s)"
     parser.add_argument("--recipes", type=Path, default=Path("recipes"), metavar="DIR", help=recipes)
-    only = "table1 to table6, distance, context, batch, abd, speed (default: all)"
+    only = "table1 to table6, elsewhere, distance, context, batch, abd, speed (default: all)"
     parser.add_argument("--only", type=names, default=[], metavar="A,B", help=only)
     parser.add_argument("--systems", type=names, default=[], metavar="A,B", help="only their numbers (default: all)")
     parser.add_argument("--datasets", type=names, default=[], metavar="A,B", help="of ted, news, europarl")
@@ -141,11 +141,16 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
 
 
 def _say_gaps(measures: Sequence[Measure], datasets: Mapping[str, Dataset], data: Path, comet: str | None) -> None:
+    from docflat.reproduce.grid import set_of
+
     for name in dict.fromkeys(measure.job.dataset for measure in measures):
         if name not in datasets:
             warn(f"{name} is not run: there is no {data / name}")
         elif datasets[name].contrastive is None:
             warn(f"{name}: accuracies are not run: there is no contrapro.jsonl in {data / name} or {data}")
+    for test in sorted({set_of(measure.metric) for measure in measures} - {""}):
+        if any(test not in dataset.tests for name, dataset in datasets.items() if name != test):
+            warn(f"nothing is tested on {test}: there is no test.en and test.de in {data / test}")
     if comet is None and any(measure.metric == "comet" for measure in measures):
         warn("COMET is not run: --comet-model names no checkpoint")
 

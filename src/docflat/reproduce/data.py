@@ -10,6 +10,7 @@ from pathlib import Path
 from docflat.contrastive import ContrastiveExample, grouped, read_contrastive
 from docflat.corpus import Corpus
 from docflat.errors import InputError
+from docflat.reproduce.grid import DATASETS, set_of
 from docflat.subwords import Subwords
 from docflat.testsets import Marking, Side, read_beside, read_reference
 
@@ -18,11 +19,36 @@ CONTRASTIVE = [f"contrapro.{kind}{packed}" for kind in ("jsonl", "json") for pac
 
 
 @dataclass(frozen=True)
+class TestSet:
+    """Files with a line a sentence and an empty one between documents."""
+
+    __test__ = False  # it is none of pytest's
+    source_path: Path
+    target_path: Path
+
+    @classmethod
+    def find(cls, folder: Path) -> TestSet | None:
+        source, target = (_any(folder, [f"test.{side}{packed}" for packed in PACKED]) for side in ("en", "de"))
+        return None if source is None or target is None else cls(source, target)
+
+    @cached_property
+    def reference(self) -> Side:
+        return read_reference(self.target_path, Marking())
+
+    @cached_property
+    def source(self) -> Side:
+        return read_beside(self.source_path, self.reference, Marking(), "source")
+
+    @cached_property
+    def digest(self) -> bytes:
+        return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in (self.source_path, self.target_path))
+
+
+@dataclass(frozen=True)
 class Dataset:
     name: str
     folder: Path  # of `docflat prepare`: tokenizer.json, train, valid
-    test_source: Path
-    test_target: Path
+    tests: dict[str, TestSet]  # its own under "", those of other datasets, as far as they are there, by name
     contrastive: Path | None  # a contrastive set
 
     @classmethod
@@ -34,18 +60,11 @@ class Dataset:
         for part in ("tokenizer.json", "train", "valid"):
             if not (folder / part).exists():
                 raise InputError(f"there is no {part} here; `docflat prepare --out {folder}` writes it", folder)
-        source, target = (_any(folder, [f"test.{side}{packed}" for packed in PACKED]) for side in ("en", "de"))
-        if source is None or target is None:
+        found = {"" if other == name else other: TestSet.find(data / other) for other in DATASETS}
+        tests = {other: test for other, test in found.items() if test is not None}
+        if "" not in tests:
             raise InputError("there is no test set here: test.en and test.de, an empty line between documents", folder)
-        return cls(name, folder, source, target, _any(folder, CONTRASTIVE) or _any(data, CONTRASTIVE))
-
-    @cached_property
-    def reference(self) -> Side:
-        return read_reference(self.test_target, Marking())
-
-    @cached_property
-    def source(self) -> Side:
-        return read_beside(self.test_source, self.reference, Marking(), "source")
+        return cls(name, folder, tests, _any(folder, CONTRASTIVE) or _any(data, CONTRASTIVE))
 
     @cached_property
     def examples(self) -> list[ContrastiveExample]:
@@ -65,27 +84,31 @@ class Dataset:
         for split in ("train", "valid"):
             counts = Corpus.open(self.folder / split).counts
             found |= {f"{split} sentences": counts.sentences, f"{split} documents": counts.documents}
-        sizes = self.reference.sizes
+        sizes = self.tests[""].reference.sizes
         return {**found, "test sentences": sum(sizes), "test documents": len(sizes)}
 
     def hash(self, metric: str) -> str:
         """Of all data that a number depends on."""
         contrastive = metric.startswith("accuracy") and self.contrastive is not None
-        return f"{self._text_hash}+{self._contrastive_hash}" if contrastive else self._text_hash
+        text = self._text_hash(set_of(metric))
+        return f"{text}+{self._contrastive_hash}" if contrastive else text
 
     @cached_property
     def _contrastive_hash(self) -> str:
         return hashlib.sha256(self.contrastive.read_bytes() if self.contrastive else b"").hexdigest()[:8]
 
+    def _text_hash(self, test: str) -> str:
+        digest = self._training_hash.copy()
+        digest.update(self.tests[test].digest)
+        return digest.hexdigest()[:12]
+
     @cached_property
-    def _text_hash(self) -> str:
+    def _training_hash(self) -> hashlib._Hash:
         digest = hashlib.sha256()
         for split in ("train", "valid"):
             digest.update(Corpus.open(self.folder / split).hash.encode())
         digest.update(Subwords.load(self.folder / "tokenizer.json").hash.encode())
-        for path in (self.test_source, self.test_target):
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-        return digest.hexdigest()[:12]
+        return digest
 
 
 def accuracy_name(field: object, value: object) -> str:

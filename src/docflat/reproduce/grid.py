@@ -42,7 +42,7 @@ class Measure:
     """One number about a trained model; window: rows that see each other in decoding, 0 where nothing is decoded."""
 
     job: Job
-    metric: str
+    metric: str  # "bleu on news": on the test set of another dataset
     window: int = 0
 
     @property
@@ -94,6 +94,11 @@ class Table:
     def in_paper(self) -> list[bool]:
         """Of each column, whether the paper has any number of it."""
         return [any(row.cells[n].path for row in self.rows) for n in range(len(self.columns))]
+
+
+def set_of(metric: str) -> str:
+    """The dataset whose test set a number is of; empty: its own."""
+    return metric.removesuffix(" p").partition(" on ")[2]
 
 
 @cache

@@ -18,7 +18,7 @@ from docflat.contexts import score_examples
 from docflat.contrastive import accuracies, is_right
 from docflat.decoding import DecodingSettings, Ids
 from docflat.metrics import Metrics, SegmentMean
-from docflat.reproduce.data import Dataset, accuracy_name
+from docflat.reproduce.data import Dataset, TestSet, accuracy_name
 from docflat.testsets import Marking, Side, read_beside
 from docflat.translator import Translator
 
@@ -50,33 +50,33 @@ class KnownFirstPass(Translator):
         write_whole(path, json.dumps(list(self.known.items())))
 
     def load_known(self, path: Path) -> None:
-        self.known = {tuple(source): target for source, target in json.loads(path.read_text(encoding="utf-8"))}
+        self.known.update((tuple(source), target) for source, target in json.loads(path.read_text(encoding="utf-8")))
 
 
-def translate(translator: Translator, dataset: Dataset, out: Path, **settings: Any) -> float:
-    """Translate the test set into a file, a line a sentence; the seconds that it takes."""
-    documents = dataset.source.documents
+def translate(translator: Translator, test: TestSet, out: Path, **settings: Any) -> float:
+    """Translate a test set into a file, a line a sentence; the seconds that it takes."""
+    documents = test.source.documents
     list(translator.translate_documents(documents[:1], **settings))  # what is done once a process is no system's fault
     start = time.perf_counter()
     # As one chunk: a window is never cut, and the clock stops once.
-    found = list(translator.translate_documents(documents, chunk=sum(dataset.source.sizes) + 1, **settings))
+    found = list(translator.translate_documents(documents, chunk=sum(test.source.sizes) + 1, **settings))
     seconds = time.perf_counter() - start
     write_whole(out, "".join(f"{sentence}\n" for document in found for sentence in document))
     return seconds
 
 
-def read_translation(path: Path, dataset: Dataset) -> Side:
-    return read_beside(path, dataset.reference, Marking())
+def read_translation(path: Path, test: TestSet) -> Side:
+    return read_beside(path, test.reference, Marking())
 
 
-def bleu_scores(side: Side, dataset: Dataset) -> Numbers:
-    metrics = Metrics(dataset.reference, ["bleu", "dbleu"])
+def bleu_scores(side: Side, test: TestSet) -> Numbers:
+    metrics = Metrics(test.reference, ["bleu", "dbleu"])
     return {result.metric: (result.score, result.signature) for result in metrics.evaluate(side, bootstrap=0)}
 
 
-def comet_scores(side: Side, dataset: Dataset, checkpoint: str) -> tuple[list[float], str]:
+def comet_scores(side: Side, test: TestSet, checkpoint: str) -> tuple[list[float], str]:
     """Of each sentence, and the signature."""
-    metric = Metrics(dataset.reference, ["comet"], source=dataset.source, checkpoint=checkpoint).metrics["comet"]
+    metric = Metrics(test.reference, ["comet"], source=test.source, checkpoint=checkpoint).metrics["comet"]
     assert isinstance(metric, SegmentMean)
     return metric.scorer(side.sentences), metric.get_signature().format()
 

@@ -35,18 +35,10 @@ def _section(name: str, table: Table, rows: list[tuple[str, list[Shown]]]) -> st
 
 
 def _figure(table: Table, rows: list[tuple[str, list[Shown]]]) -> str:
-    panels = [
-        chart(
-            table.figure,
-            "paper",
-            table.columns,
-            [(name, [c.paper_value for c in row]) for name, row in rows],
-            table.axes,
-        ),
-        chart(
-            table.figure, "measured", table.columns, [(name, [c.value for c in row]) for name, row in rows], table.axes
-        ),
-    ]
+    curves = {"measured": [(name, [cell.value for cell in row]) for name, row in rows]}
+    if any(table.in_paper()):
+        curves = {"paper": [(name, [cell.paper_value for cell in row]) for name, row in rows], **curves}
+    panels = [chart(table.figure, title, table.columns, series, table.axes) for title, series in curves.items()]
     return f'{legend([label for label, _ in rows], table.figure)}\n<div class="panels">{"".join(panels)}</div>\n'
 
 

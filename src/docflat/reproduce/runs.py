@@ -20,7 +20,7 @@ from docflat.atomic import write_whole
 from docflat.errors import InputError
 from docflat.recipe import Recipe, load_recipe
 from docflat.reproduce.data import Dataset
-from docflat.reproduce.grid import WINDOW, Job, Measure
+from docflat.reproduce.grid import WINDOW, Job, Measure, set_of
 from docflat.reproduce.measuring import (
     KnownFirstPass,
     Numbers,
@@ -72,6 +72,8 @@ class Plan:
             return False
         if measure.metric.startswith("accuracy"):
             return bool(dataset.examples) and measure.metric in dataset.accuracies
+        if set_of(measure.metric) not in dataset.tests:
+            return False
         return measure.metric != "comet" or self.comet is not None
 
     def wanted(self, job: Job) -> list[Measure]:
@@ -126,18 +128,27 @@ class JobRun:
         return self.plan.folder(self.job)
 
     @property
-    def first_pass(self) -> Path:
-        return self.plan.folder(self.job.first or self.job) / "first-pass.json"
+    def tests(self) -> list[str]:
+        """The test sets on which any system of this dataset is measured, its own first."""
+        of_dataset = [one for one in self.plan.measures if one.job.dataset == self.job.dataset]
+        others = {set_of(one.metric) for one in of_dataset if self.plan.possible(one)}
+        return sorted({"", *others})
+
+    def first_pass(self, test: str) -> Path:
+        return self.plan.folder(self.job.first or self.job) / f"first-pass{test and '.'}{test}.json"
 
     def missing(self) -> list[Measure]:
         return [measure for measure in self.plan.wanted(self.job) if measure.key not in self.done]
 
     def finished(self) -> bool:
         """A sentence model is also there for others, which need its translations."""
-        return not self.missing() and (self.job.first is not None or self.first_pass.exists())
+        return not self.missing() and (self.job.first is not None or self._first_passes_done())
 
     def ready(self) -> bool:
-        return self.job.first is None or self.first_pass.exists()
+        return self.job.first is None or self._first_passes_done()
+
+    def _first_passes_done(self) -> bool:
+        return all(self.first_pass(test).exists() for test in self.tests)
 
     def run(self) -> None:
         recipe, _ = self.plan.recipe(self.job)
@@ -148,11 +159,15 @@ class JobRun:
         self._record({name: (float(self.dataset.sizes[name]), "") for name in sizes})
         if any(measure.metric == "updates/s" for measure in missing):
             self._record({"updates/s": (updates_per_second(self.folder), "")})
-        windows = {measure.window for measure in missing if measure.metric in OF_TRANSLATION}
-        if self.job.first is None and not self.first_pass.exists():
-            windows.add(WINDOW)
-        for window in sorted(windows):
-            self._translate(window)
+        wanted: dict[tuple[str, int], set[str]] = {}
+        if self.job.first is None:
+            wanted = {(test, WINDOW): set() for test in self.tests if not self.first_pass(test).exists()}
+        for measure in missing:
+            metric, _, test = measure.metric.partition(" on ")
+            if metric in OF_TRANSLATION:
+                wanted.setdefault((test, measure.window), set()).add(metric)
+        for test, window in sorted(wanted):
+            self._translate(test, window, timed="seconds" in wanted[test, window])
         for window in sorted({measure.window for measure in missing if measure.metric == "comet"}):
             self._comet(window)
         if any(measure.metric.startswith("accuracy") for measure in missing):
@@ -166,31 +181,33 @@ class JobRun:
         translator = KnownFirstPass.load(self.folder / "model", device=device)
         assert isinstance(translator, KnownFirstPass)
         if self.job.first is not None:
-            translator.load_known(self.first_pass)
+            for test in self.tests:
+                translator.load_known(self.first_pass(test))
         return translator
 
-    def translation(self, window: int) -> Path:
-        return self.folder / f"test.{window}.de"
+    def translation(self, window: int, test: str = "") -> Path:
+        return self.folder / f"test{test and '.'}{test}.{window}.de"
 
-    def _translate(self, window: int) -> None:
+    def _translate(self, name: str, window: int, timed: bool) -> None:
+        test = self.dataset.tests[name]
         translator, sentences = self._translator, self.job.first is None
         settings: dict[str, Any] = {"mode": "sentence" if sentences else "two-pass"}
         if "batch" in translator.folder.system.target:
             settings["global_context"] = self.plan.global_context
         size = 256 if torch.cuda.is_available() else 64
-        path = self.translation(window)
-        seconds = translate(
-            translator, self.dataset, path, beam=self.plan.beam, window=window, batch_size=size, **settings
-        )
+        path = self.translation(window, name)
+        seconds = translate(translator, test, path, beam=self.plan.beam, window=window, batch_size=size, **settings)
         if sentences:
-            translator.save_known(self.first_pass)
-        scores = bleu_scores(read_translation(path, self.dataset), self.dataset)
-        self._record({**scores, "seconds": (seconds, f"beam:{self.plan.beam}|batch:{size}")}, window)
+            translator.save_known(self.first_pass(name))
+        numbers = bleu_scores(read_translation(path, test), test)
+        if timed:
+            numbers["seconds"] = (seconds, f"beam:{self.plan.beam}|batch:{size}")
+        self._record({f"{metric} on {name}" if name else metric: number for metric, number in numbers.items()}, window)
 
     def _comet(self, window: int) -> None:
         assert self.plan.comet is not None
-        side = read_translation(self.translation(window), self.dataset)
-        found, signature = comet_scores(side, self.dataset, self.plan.comet)
+        test = self.dataset.tests[""]
+        found, signature = comet_scores(read_translation(self.translation(window), test), test, self.plan.comet)
         write_whole(self.folder / f"comet.{window}.json", json.dumps(found))
         self._record({"comet": (sum(found) / len(found), signature)}, window)
 
@@ -210,13 +227,16 @@ class JobRun:
 
     def compare(self, baseline: JobRun) -> None:
         """The significance of its differences from doc2doc, where both were measured and it is not known yet."""
-        for metric, window in (("bleu", WINDOW), ("comet", WINDOW), ("accuracy", 0)):
+        bleus = [f"bleu on {test}" if test else "bleu" for test in self.dataset.tests]
+        for metric, window in (*((bleu, WINDOW) for bleu in bleus), ("comet", WINDOW), ("accuracy", 0)):
             both = all((run.job.name, metric, window) in self.done for run in (self, baseline))
             if not both or (self.job.name, f"{metric} p", window) in self.done:
                 continue
-            if metric == "bleu":
-                sides = [read_translation(run.translation(window), self.dataset) for run in (baseline, self)]
-                p = bleu_p(self.dataset.reference, *sides)
+            if metric in bleus:
+                name = set_of(metric)
+                test = self.dataset.tests[name]
+                sides = [read_translation(run.translation(window, name), test) for run in (baseline, self)]
+                p = bleu_p(test.reference, *sides)
             else:
                 file = "right.json" if metric == "accuracy" else f"comet.{window}.json"
                 values = [json.loads((run.folder / file).read_text(encoding="utf-8")) for run in (baseline, self)]
@@ -241,6 +261,8 @@ def check(plan: Plan, jobs: Sequence[Job]) -> None:
     for record in records:
         dataset = plan.datasets.get(record.job.partition("/")[0])
         if dataset is None or (record.metric.startswith("accuracy") and dataset.contrastive is None):
+            continue
+        if set_of(record.metric) not in dataset.tests:
             continue
         then, now = record.origin.data, dataset.hash(record.metric)
         if then != now:
