@@ -3,7 +3,8 @@
     python benchmarks/train.py                                          made-up sentences, small model, CPU
     python benchmarks/train.py --data prepared/europarl --base --precision bf16 --compile --batch-tokens 32768
 
-Tokens are those of the target side that the model processes, local context included, padding not (there is none).
+Tokens are those of the target side that the model processes, local context included, padding not.
+An update is that of `docflat train`, with what it copies to a GPU; batches were laid out before.
 The ratio is in updates a second to doc2doc; a stage II update has the same budget of tokens for every system.
 """
 
@@ -14,22 +15,26 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from docflat.batches import Batch, Batches
-from docflat.checkpoints import vocabulary_of
+from docflat.checkpoints import Progress, vocabulary_of
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
 from docflat.corpus import Corpus
 from docflat.decoding import SentenceList
+from docflat.meter import Meter
+from docflat.processes import Processes
+from docflat.recipe import Recipe, Stage
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS, find_system
-from docflat.training import compile_parts
+from docflat.training import Learner, Step, steps_from
 from docflat.transformer import Transformer, Vocabulary
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
@@ -56,6 +61,19 @@ def read_data(options: argparse.Namespace, sentences: int) -> tuple[Vocabulary, 
     return Vocabulary(text_size + 256, text_size, 1, 2, 3), made_up(sentences, text_size)
 
 
+class CountsNothing(Meter):
+    """What an update tells, and nobody asks here."""
+
+    def __init__(self) -> None:
+        pass
+
+    def add(self, batch: Batch, plain: Tensor) -> None:
+        pass
+
+
+COUNTS_NOTHING = CountsNothing()
+
+
 class Run:
     """One system's training, ready to be timed."""
 
@@ -64,40 +82,32 @@ class Run:
     ) -> None:
         system = find_system(name)
         sizes = ModelSizes() if options.base else SMALL
-        self.name, self.device = name, torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        processes = Processes.start("auto")
+        self.name, self.device = name, processes.device
         torch.manual_seed(1)
-        self.model = system.build(sizes, vocabulary, system.read_options({}), dropout=0.1).to(self.device).train()
-        if not system.sentence_rate:  # what stage II leaves as it was
-            for part in set(Transformer(sizes, vocabulary).state_dict()):
-                self.model.get_parameter(part).requires_grad_(False)
+        model = system.build(sizes, vocabulary, system.read_options({}), dropout=0.1)
         rows = system.rows_of(RowSettings())
-        layout = system.layout(rows, vocabulary)
-        batches = Batches(*data, rows, layout, options.batch_tokens, shuffle_rows=system.sentence_level)
-        plan = batches.plan(np.random.default_rng(1))
-        wanted = options.warmup + options.steps
-        if len(plan) < wanted:
-            raise SystemExit(f"the data has {len(plan)} batches, but --warmup and --steps want {wanted}")
-        self.batches = [plan[number].to(self.device) for number in range(wanted)]
-        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.optimizer = torch.optim.Adam(trained, lr=1e-4, fused=True)
-        if options.compile:
-            compile_parts(self.model)
-        half = {"fp32": None, "bf16": torch.bfloat16}[options.precision]
-        self.cast = nullcontext() if half is None else torch.autocast(self.device.type, half)
+        stage = Stage(name, rows=rows, batch_tokens=options.batch_tokens, accumulate=1)
+        recipe = Recipe(Path(), Path(), (stage,), sizes, precision=options.precision, compile=options.compile)
+        sentence_model = set(Transformer(sizes, vocabulary).state_dict())  # what some systems leave as it was
+        rates = {part: system.sentence_rate if part in sentence_model else 1.0 for part, _ in model.named_parameters()}
+        before = torch.cuda.memory_allocated() if self.device.type == "cuda" else 0
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        self.step(self.batches[: options.warmup])
-        self.memory = torch.cuda.max_memory_allocated() / 2**30 if self.device.type == "cuda" else None
-        self.timed = self.batches[options.warmup :]
+        self.learner = Learner(model, rates, stage, recipe, processes, [1, 0])
+        layout = system.layout(rows, vocabulary)
+        batches = Batches(*data, rows, layout, options.batch_tokens, shuffle_rows=system.sentence_level)
+        self.learner.prepare(batches)
+        found = steps_from(batches, self.learner.seeds, Progress(), 1, processes, self.learner.shapes)
+        steps = [lay_out() for lay_out in islice(found, options.warmup + options.steps)]
+        self.step(steps[: options.warmup])
+        self.memory = (torch.cuda.max_memory_allocated() - before) / 2**30 if self.device.type == "cuda" else None
+        self.timed = steps[options.warmup :]
         self.seconds: list[float] = []
 
-    def step(self, batches: Sequence[Batch]) -> None:
-        for batch in batches:
-            with self.cast:
-                loss, _ = self.model(batch, 0.1)
-            (loss / len(batch.labels)).backward()
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
+    def step(self, steps: Sequence[Step]) -> None:
+        for number, step in enumerate(steps, 1):
+            self.learner.update(step, number, 1e-4, COUNTS_NOTHING)
         synchronize(self.device)
 
     def time(self) -> None:
@@ -107,8 +117,8 @@ class Run:
 
     def result(self) -> list[Any]:
         seconds = statistics.median(self.seconds)
-        tokens = sum(len(batch.target.tokens) for batch in self.timed)
-        labels = sum(len(batch.labels) for batch in self.timed)
+        tokens = sum(len(step.batches[0].target.tokens) for step in self.timed)
+        labels = sum(step.labels for step in self.timed)
         return [self.name, tokens / seconds, labels / seconds, len(self.timed) / seconds, self.memory]
 
     def profile(self) -> str:

@@ -3,8 +3,9 @@
     python benchmarks/train_peers.py                                    made-up sentences, small model, CPU
     python benchmarks/train_peers.py --data prepared/europarl --base --warmup 12
 
-docflat: sent2sent on flat batches, compiled on a GPU. huggingface: a MarianMTModel of the same sizes with its own
-attention and its trainer's loss, on padded batches of sentences of like length; huggingface-compiled: that, compiled.
+docflat: sent2sent as `docflat train` does it, on a GPU compiled and recorded as a graph.
+huggingface: a MarianMTModel of the same sizes with its own attention and its trainer's loss, on padded batches of
+sentences of like length; huggingface-compiled: that, compiled.
 torch: a compiled torch.nn.Transformer of the same sizes on random rows of 32 tokens, which need no padding and no shape
 but one; what to expect where nothing is lost. All have dropout 0.1, label smoothing 0.1 and a fused Adam.
 
@@ -21,22 +22,26 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from train import SMALL, read_data  # beside this file
+from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 
 from docflat.batches import Batch, Batches
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
+from docflat.graphs import DoesNotFit, fill, pack, shapes_around
+from docflat.processes import Processes
+from docflat.recipe import Recipe, Stage
 from docflat.subwords import Subwords
 from docflat.systems import find_system
-from docflat.training import compile_parts
+from docflat.training import Learner, Step
 from docflat.transformer import Vocabulary
 
 SMOOTHING, DROPOUT = 0.1, 0.1
@@ -55,28 +60,41 @@ class Task:
     batch_tokens: int
     pad_to: int
     device: torch.device
+    precision: Literal["fp32", "bf16"]
 
 
 @dataclass(frozen=True)
 class Peer:
     model: nn.Module
-    loss: Callable[[Any], Tensor]  # of a batch, the mean over its labels
+    loss: Callable[[Any], Tensor] | None  # of a batch, the mean over its labels; None: it has an update of its own
     warmup: Sequence[Any]
     rounds: Sequence[Sequence[Any]]
     tokens: Sequence[int]  # useful target tokens of each round
+    update: Callable[[Any], None] | None = None
 
 
 def ours(task: Task) -> Peer:
+    """As `docflat train` does it; batches were laid out before, and are copied to the GPU step by step."""
     system = find_system("sent2sent")
-    model = system.build(task.sizes, task.vocabulary, system.read_options({}), dropout=DROPOUT).to(task.device).train()
-    if task.device.type == "cuda":  # on a CPU, attention would be compiled anew for every longest sentence
-        compile_parts(model)
-    warmup, *rounds = ([batch.to(task.device) for batch in batches] for batches in (task.warmup, *task.rounds))
+    model = system.build(task.sizes, task.vocabulary, system.read_options({}), dropout=DROPOUT)
+    stage = Stage("sent2sent", batch_tokens=task.batch_tokens, accumulate=1, dropout=DROPOUT, label_smoothing=SMOOTHING)
+    gpu = task.device.type == "cuda"  # on a CPU, attention would be compiled anew for every longest sentence
+    recipe = Recipe(Path(), Path(), (stage,), task.sizes, precision=task.precision, compile=gpu)
+    rates = {name: 1.0 for name, _ in model.named_parameters()}
+    learner = Learner(model, rates, stage, recipe, Processes.start("auto"), [1, 0])
+    if learner.records:
+        learner.shapes = shapes_around([*task.warmup, *chain(*task.rounds)], task.batch_tokens)
 
-    def loss(batch: Batch) -> Tensor:
-        return model(batch, SMOOTHING)[0] / len(batch.labels)
+    def laid_out(batch: Batch) -> Step:
+        packed = None
+        if learner.shapes is not None:
+            with suppress(DoesNotFit):
+                packed = [flat.pin_memory() for flat in pack(fill(batch, learner.shapes))]
+        return Step([batch], [0], len(batch.labels), 0, 0, packed)
 
-    return Peer(model, loss, warmup, rounds, [sum(len(batch.labels) for batch in batches) for batches in rounds])
+    warmup, *rounds = ([laid_out(batch) for batch in batches] for batches in (task.warmup, *task.rounds))
+    tokens = [sum(step.labels for step in steps) for steps in rounds]
+    return Peer(model, None, warmup, rounds, tokens, lambda step: learner.update(step, 1, 1e-4, COUNTS_NOTHING))
 
 
 def marian(sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> Any:
@@ -219,7 +237,7 @@ PEERS: dict[str, Callable[[Task], Peer]] = {
 class Run:
     """The training of one of them, ready to be timed."""
 
-    def __init__(self, name: str, task: Task, precision: str) -> None:
+    def __init__(self, name: str, task: Task) -> None:
         self.name, self.cuda = name, task.device.type == "cuda"
         torch.manual_seed(1)
         before = 0
@@ -229,13 +247,17 @@ class Run:
             before = torch.cuda.memory_allocated()
         self.peer = PEERS[name](task)
         self.optimizer = torch.optim.Adam(self.peer.model.parameters(), lr=1e-4, fused=True)
-        self.cast = torch.autocast(task.device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+        self.cast = torch.autocast(task.device.type, torch.bfloat16) if task.precision == "bf16" else nullcontext()
         self.step(self.peer.warmup)
         self.seconds: list[float] = []
         self.memory = (torch.cuda.max_memory_allocated() - before) / 2**30 if self.cuda else None
 
     def step(self, batches: Sequence[Any]) -> None:
         for batch in batches:
+            if self.peer.update is not None:
+                self.peer.update(batch)
+                continue
+            assert self.peer.loss is not None
             with self.cast:
                 loss = self.peer.loss(batch)
             loss.backward()
@@ -287,9 +309,10 @@ def read_task(options: argparse.Namespace) -> Task:
         raise SystemExit(f"the data has {len(plan)} batches, but {wanted} are wanted")
     batches = [plan[number] for number in range(wanted)]
     sizes = ModelSizes() if options.base else SMALL
+    precision: Literal["fp32", "bf16"] = options.precision or ("bf16" if device.type == "cuda" else "fp32")
     firsts = range(options.warmup, wanted, options.steps)
     rounds = [batches[first : first + options.steps] for first in firsts]
-    return Task(sizes, vocabulary, batches[: options.warmup], rounds, budget, options.pad_to, device)
+    return Task(sizes, vocabulary, batches[: options.warmup], rounds, budget, options.pad_to, device, precision)
 
 
 def main() -> None:
@@ -308,11 +331,10 @@ def main() -> None:
     torch.set_float32_matmul_precision("high")
     torch._dynamo.config.recompile_limit = 200
     task = read_task(options)
-    precision = options.precision or ("bf16" if task.device.type == "cuda" else "fp32")
     runs: list[Run] = []
     for name in options.peers.split(","):
         start = time.perf_counter()
-        if guarded(name, lambda name=name: runs.append(Run(name, task, precision))):  # type: ignore[misc]
+        if guarded(name, lambda name=name: runs.append(Run(name, task))):  # type: ignore[misc]
             say(f"{name}: ready after {time.perf_counter() - start:.0f} s")
     for number in range(options.rounds):  # in turns, so that a busy moment of the machine meets all of them
         runs = [run for run in runs if guarded(run.name, run.time)]

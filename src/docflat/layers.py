@@ -60,7 +60,7 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, 
     tokens, padded = len(query) + len(key), len(queries) * (queries.longest + keys.longest)
     if padded > 3 * tokens:
         long = (2 * queries.lengths > queries.longest) | (2 * keys.lengths > keys.longest)
-        if not bool(long.all()):
+        if 0 < int(long.sum()) < len(long):
             result = torch.zeros_like(query)
             for part in (long, ~long):
                 which = part.nonzero().squeeze(1)

@@ -17,13 +17,15 @@ from torch.autograd.function import once_differentiable
 # Logits of a piece: on a GPU enough to fill it, on a CPU few enough to stay near the caches.
 PIECE = {"cuda": 1 << 27, "cpu": 1 << 22}
 
+IGNORED = -1  # the label of what predicts nothing
+
 Grade = Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor, Tensor]]
 
 
 def grade(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """Sums of the smoothed and of the plain loss, and the gradient of the first: (tokens, vocabulary).
 
-    logits (tokens, vocabulary), labels (tokens,).
+    logits (tokens, vocabulary), labels (tokens,), some of which may be IGNORED.
     """
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     size = wide.shape[1]
@@ -35,7 +37,10 @@ def grade(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Ten
     smooth = normaliser - wide.sum(1) / size
     gradient = (wide - normaliser[:, None]).exp() - smoothing / size
     gradient = torch.where(right, gradient - (1 - smoothing), gradient)
-    loss = (1 - smoothing) * plain + smoothing * smooth
+    counts = labels != IGNORED
+    gradient = torch.where(counts[:, None], gradient, 0.0)
+    plain = torch.where(counts, plain, 0.0)
+    loss = (1 - smoothing) * plain + smoothing * torch.where(counts, smooth, 0.0)
     return loss.sum(), plain.sum(), gradient.to(logits.dtype)
 
 
@@ -79,7 +84,7 @@ def cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """Sums over the labels: the smoothed loss to train on, and the plain one to report.
 
-    states (tokens, dim), weight (vocabulary, dim), labels (tokens,).
+    states (tokens, dim), weight (vocabulary, dim), labels (tokens,); IGNORED ones count nothing.
     """
     loss, plain = _CrossEntropy.apply(states, weight, labels, smoothing, grade)
     return loss, plain

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from docflat import __version__
@@ -34,6 +35,8 @@ from docflat.checkpoints import (
 from docflat.console import warn
 from docflat.corpus import Array, Corpus
 from docflat.errors import InputError
+from docflat.graphs import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
+from docflat.layers import has_kernel
 from docflat.log import Log
 from docflat.meter import Meter
 from docflat.processes import Processes
@@ -59,6 +62,9 @@ CHANGEABLE = {
 }
 
 
+SAMPLE = 64  # batches, from which the shapes of a graph are taken
+
+
 @dataclass(frozen=True)
 class Step:
     """One update's share of this process."""
@@ -68,12 +74,21 @@ class Step:
     labels: int  # of all micro-batches of the step
     epoch: int  # where the next step starts
     batch: int
+    packed: list[Tensor] | None = None  # its one batch as a graph of the step reads it
 
 
 def steps_from(
-    batches: Batches, seeds: list[int], progress: Progress, accumulate: int, processes: Processes
+    batches: Batches,
+    seeds: list[int],
+    progress: Progress,
+    accumulate: int,
+    processes: Processes,
+    shapes: Shapes | None = None,
 ) -> Iterator[Callable[[], Step]]:
-    """The steps of a training from where it stands, epoch after epoch, without end."""
+    """The steps of a training from where it stands, epoch after epoch, without end.
+
+    shapes: those of a graph, for which batches are packed.
+    """
 
     def planned(epoch: int) -> Future[Plan]:
         return planner.submit(batches.plan, np.random.default_rng([*seeds, epoch]))
@@ -96,9 +111,13 @@ def steps_from(
             def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
                 own = list(range(processes.rank, accumulate, processes.world))
                 laid_out = [chosen[i][0][chosen[i][1]] for i in own]
-                if processes.device.type == "cuda":
+                packed = None
+                if shapes is not None:
+                    with contextlib.suppress(DoesNotFit):
+                        packed = [flat.pin_memory() for flat in pack(fill(laid_out[0], shapes))]
+                if processes.device.type == "cuda" and packed is None:
                     laid_out = [batch.pin() for batch in laid_out]
-                return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after)
+                return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after, packed)
 
             yield lay_out
     finally:
@@ -253,6 +272,23 @@ class Learner:
         self.cast = contextlib.nullcontext() if half is None else torch.autocast(kind, half)
         self.half = recipe.precision == "fp16"
         self.scaler = torch.amp.GradScaler(kind, init_scale=2.0**13, enabled=self.half)
+        # One batch a step, on one GPU, in a precision that needs no scaled losses: this can be recorded as a graph.
+        self.records = stage.accumulate == processes.world == 1 and recipe.compile and self.model.recordable
+        self.records &= kind == "cuda" and half == torch.bfloat16 and has_kernel(self._any_query(torch.bfloat16))
+        self.graph: StepGraph | None = None
+        self.shapes: Shapes | None = None
+
+    def _any_query(self, dtype: torch.dtype) -> Tensor:
+        sizes = self.model.sizes
+        return torch.empty(1, sizes.heads, sizes.dim // sizes.heads, dtype=dtype, device=self.processes.device)
+
+    def prepare(self, batches: Batches) -> None:
+        """Get ready for batches like these."""
+        if self.records:
+            # Those of the first epoch, also when a later one goes on: what is recorded must not depend on that.
+            plan = batches.plan(np.random.default_rng([*self.seeds, 0]))
+            some = [plan[number] for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]
+            self.shapes = shapes_around(some, batches.budget)
 
     def scale_losses(self, progress: Progress) -> None:
         """Go on with losses scaled for fp16 as they were."""
@@ -269,10 +305,39 @@ class Learner:
         """One step: all its micro-batches, then the optimiser."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["factor"]
+        if step.packed is not None:
+            meter.add(step.batches[0], self._replay(step, step.packed, number))
+        else:
+            self._go_through(step, number, meter)
+        if self.stage.clip:
+            self.scaler.unscale_(self.optimizer)
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.stage.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        if self.graph is None:
+            self.optimizer.zero_grad(set_to_none=True)
+
+    def _seed(self, number: int, micro: int) -> None:
+        """Chance depends on the micro-batch alone: not on how many processes there are, nor on interruptions."""
+        torch.manual_seed(int(np.random.SeedSequence([*self.seeds, number, micro]).generate_state(1)[0]))
+
+    def _replay(self, step: Step, packed: list[Tensor], number: int) -> Tensor:
+        """The gradients of a step from its graph, which the first such step records; its plain loss."""
+        if self.graph is None:
+            assert self.shapes is not None
+            self.graph = StepGraph(
+                self.model, self.cast, self.stage.label_smoothing, fill(step.batches[0], self.shapes)
+            )
+        self._seed(number, 0)
+        return self.graph(packed)
+
+    def _go_through(self, step: Step, number: int, meter: Meter) -> None:
+        """The gradients of a step, batch by batch."""
         world = self.processes.world
+        if self.graph is not None:  # its gradients stay where they are
+            torch._foreach_zero_([x.grad for x in self.model.parameters() if x.grad is not None])
         for nth, (micro, batch) in enumerate(zip(step.numbers, step.batches, strict=True)):
-            # Chance depends on the micro-batch alone: not on how many processes there are, nor on interruptions.
-            torch.manual_seed(int(np.random.SeedSequence([*self.seeds, number, micro]).generate_state(1)[0]))
+            self._seed(number, micro)
             last = nth == len(step.batches) - 1
             with contextlib.nullcontext() if last or world == 1 else self.runner.no_sync():
                 with self.cast:
@@ -280,12 +345,6 @@ class Learner:
                 # DistributedDataParallel takes the mean over processes; the loss is a mean over labels.
                 self.scaler.scale(loss * (world / step.labels)).backward()
             meter.add(batch, plain)
-        if self.stage.clip:
-            self.scaler.unscale_(self.optimizer)
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.stage.clip)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
 
 
 class StageTraining:
@@ -379,7 +438,8 @@ class StageTraining:
             f" {processes.world} x {processes.device.type}" + (f", from step {progress.step}" if progress.step else "")
         )
         meter = Meter(learner.model, processes, log, self.recipe.log_every, stage)
-        steps = ahead(steps_from(batches, learner.seeds, progress, stage.accumulate, processes))
+        learner.prepare(batches)
+        steps = ahead(steps_from(batches, learner.seeds, progress, stage.accumulate, processes, learner.shapes))
         meter.start(progress)
 
         while not self._over(progress):

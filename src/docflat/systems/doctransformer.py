@@ -70,6 +70,7 @@ class ContextAttending(SegmentAttending):
 
 
 class DocTransformer(Transformer):
+    recordable: ClassVar[bool] = False
     parts: ClassVar[tuple[PartName, ...]] = ("context",)
     restarts: ClassVar[bool] = True
 
