@@ -161,6 +161,7 @@ class StepGraph:
             (loss / (batch.labels != IGNORED).sum()).backward()
             return plain.detach()
 
+        # Gradients are summed on the stream that first did so. All of it is on one, which is not the default stream.
         beside = torch.cuda.Stream()
         beside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(beside):
@@ -169,7 +170,7 @@ class StepGraph:
                 model.zero_grad(set_to_none=True)
         torch.cuda.current_stream().wait_stream(beside)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, stream=beside):
             self.plain = step()
 
     def __call__(self, packed: list[Tensor]) -> Tensor:

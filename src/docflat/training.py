@@ -305,8 +305,8 @@ class Learner:
         """One step: all its micro-batches, then the optimiser."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["factor"]
-        if step.packed is not None:
-            meter.add(step.batches[0], self._replay(step, step.packed, number))
+        if step.packed is not None and self._has_graph(step.batches[0]):
+            meter.add(step.batches[0], self._replay(step.packed, number))
         else:
             self._go_through(step, number, meter)
         if self.stage.clip:
@@ -321,13 +321,20 @@ class Learner:
         """Chance depends on the micro-batch alone: not on how many processes there are, nor on interruptions."""
         torch.manual_seed(int(np.random.SeedSequence([*self.seeds, number, micro]).generate_state(1)[0]))
 
-    def _replay(self, step: Step, packed: list[Tensor], number: int) -> Tensor:
-        """The gradients of a step from its graph, which the first such step records; its plain loss."""
-        if self.graph is None:
-            assert self.shapes is not None
-            self.graph = StepGraph(
-                self.model, self.cast, self.stage.label_smoothing, fill(step.batches[0], self.shapes)
-            )
+    def _has_graph(self, batch: Batch) -> bool:
+        """The first time, record one; where that cannot be done, say so once and train without."""
+        if self.graph is None and self.records and self.shapes is not None:
+            try:
+                self.graph = StepGraph(self.model, self.cast, self.stage.label_smoothing, fill(batch, self.shapes))
+            except RuntimeError as error:
+                warn(f"a step cannot be recorded as a CUDA graph, so steps are slower: {str(error).splitlines()[0]}")
+                self.records = False
+                self.optimizer.zero_grad(set_to_none=True)
+        return self.graph is not None
+
+    def _replay(self, packed: list[Tensor], number: int) -> Tensor:
+        """The gradients of a step from its graph; its plain loss."""
+        assert self.graph is not None
         self._seed(number, 0)
         return self.graph(packed)
 

@@ -107,6 +107,7 @@ def test_a_replayed_step_has_the_gradients_of_a_step(name: str):
             (float(plain), {key: x.grad.clone() for key, x in model.named_parameters() if x.grad is not None})
         )
         model.zero_grad(set_to_none=True)
+        del loss  # or its graph would hold on to the default stream
     compile_parts(model)
     graph = StepGraph(model, cast, 0.1, fill(batches[5], shapes))
     for _ in range(2):
