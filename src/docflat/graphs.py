@@ -19,7 +19,7 @@ from docflat.batches import Batch, Segments, Side
 from docflat.loss import IGNORED
 from docflat.transformer import Transformer
 
-STRETCH = 64  # tokens of a row of padding: a tile of the attention kernels
+TILE = 64  # tokens, of the attention kernels: shapes are multiples of it
 WARM_UPS = 2  # before recording: they compile, and choose kernels
 
 
@@ -40,26 +40,37 @@ class SideShape:
 
     @classmethod
     def around(cls, sides: Sequence[Side], budget: int) -> SideShape:
-        """For sides like these, with some room to spare; none has more than `budget` tokens."""
+        """For sides like these; none has more than `budget` tokens.
 
-        def most(count: Callable[[Side], int], room: float) -> int:
-            return _up(max(count(side) for side in sides) * room)
+        Every segment that could be there costs time, be it empty, and so does every tile that it could have. So there
+        is little room to spare: a few batches in a hundred will not fit, and the last of an epoch.
+        """
+
+        def most(count: Callable[[Side], int], room: float = 1.0) -> int:
+            return int(max(count(side) for side in sides) * room)
+
+        def spare(longest: int) -> int:
+            """Segments of padding, for a batch of which up to a quarter is padding."""
+            return tokens // (4 * longest) + 2
 
         # At least one token of padding: what fills the current sentences up has to be somewhere.
-        tokens = _up(budget + STRETCH)
-        stretches = tokens // STRETCH  # there may be as many rows of padding in a batch that is hardly filled
+        tokens = _up(min(budget, most(lambda side: len(side.tokens), 1.05)) + 1)
         whole = all(len(side.current) == len(side.tokens) for side in sides)
+        row, piece, sentence, group, group_tokens = (
+            _up(most(lambda side, name=name: getattr(side, name).longest))  # type: ignore[misc]
+            for name in ("rows", "pieces", "sentences", "groups", "group_tokens")
+        )
         return cls(
             tokens,
-            tokens if whole else most(lambda side: len(side.current), 1.05),
-            most(lambda side: len(side.rows), 1.1) + stretches,
-            most(lambda side: len(side.pieces), 1.1) + stretches,
-            most(lambda side: len(side.groups), 1.1) + stretches,
-            most(lambda side: side.rows.longest, 1.2),
-            most(lambda side: side.pieces.longest, 1.2),
-            most(lambda side: side.sentences.longest, 1.2),
-            most(lambda side: side.groups.longest, 1.2),
-            most(lambda side: side.group_tokens.longest, 1.2),
+            tokens if whole else _up(most(lambda side: len(side.current), 1.05)),
+            most(lambda side: len(side.rows), 1.05) + spare(min(row, sentence)),
+            most(lambda side: len(side.pieces), 1.05) + spare(piece),
+            most(lambda side: len(side.groups), 1.05) + spare(min(group, group_tokens)),
+            row,
+            piece,
+            sentence,
+            group,
+            group_tokens,
         )
 
 
@@ -75,8 +86,8 @@ def shapes_around(batches: Sequence[Batch], budget: int) -> Shapes:
     return replace(source, **both), replace(target, **both)
 
 
-def _up(number: float) -> int:
-    return -int(-number // STRETCH) * STRETCH
+def _up(number: int) -> int:
+    return -(-number // TILE) * TILE
 
 
 class DoesNotFit(Exception):
@@ -84,9 +95,9 @@ class DoesNotFit(Exception):
 
 
 def fill_segments(segments: Segments, total: int, count: int, longest: int) -> Segments:
-    """Further segments up to the token `total`, short ones, then empty ones: `count` in all."""
+    """Further segments up to the token `total`, as long as may be, then empty ones: `count` in all."""
     end = int(segments.starts[-1])
-    stretches = torch.arange(end + STRETCH, total + STRETCH, STRETCH, dtype=torch.int32).clamp_max(total)
+    stretches = torch.arange(end + longest, total + longest, longest, dtype=torch.int32).clamp_max(total)
     starts = torch.cat([segments.starts, stretches])
     if len(starts) - 1 > count or segments.longest > longest or end > total:
         raise DoesNotFit
@@ -107,7 +118,8 @@ def fill_side(side: Side, shape: SideShape) -> Side:
         fill_segments(side.pieces, shape.tokens, shape.pieces, shape.longest_piece),
         nothing,
         side.piece_places[:0],
-        F.pad(side.current, (0, shape.current - len(side.current)), value=shape.tokens - 1),
+        # Any token of padding, but not the same for all: gradients of one and the same are summed one by one.
+        torch.cat([side.current, shape.tokens - 1 - torch.arange(shape.current - len(side.current)) % missing]),
         fill_segments(side.sentences, shape.current, shape.rows, shape.longest_sentence),
         fill_segments(side.groups, shape.current, shape.groups, shape.longest_group),
         nothing,
