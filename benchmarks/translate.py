@@ -5,7 +5,9 @@
 
 Transformer-base with 32,000 subwords and random weights; sentences of 30 subwords become 30, with a beam of 5. On a CPU
 we and CTranslate2 are in int8, on a GPU all are in bf16. The rounds go in turns, so that a busy moment of the machine
-meets all of them; the median counts. A peer that is not installed is left out.
+meets all of them; the median counts. A peer that is not installed is left out. Each has a process of its own, as it has
+where it is used: in one process, CTranslate2's threads and torch's are more than there are cores, and OpenMP then puts
+them to sleep at every barrier, which costs torch a quarter of its speed and CTranslate2 nothing.
 
 CTranslate2 gets the weights of our sent2sent by `docflat export`; Hugging Face has a MarianMTModel of the same sizes.
 The memory is that of the model and of the first batch, as torch counts it on a GPU and the system on a CPU, where it
@@ -18,6 +20,7 @@ import argparse
 import ctypes
 import gc
 import json
+import multiprocessing
 import statistics
 import subprocess
 import sys
@@ -25,6 +28,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -160,32 +164,34 @@ def forget_peak(device: str) -> None:
 
 @dataclass
 class Run:
-    """One engine at one batch size, ready to be timed."""
+    """One engine at one batch size."""
 
     what: str
     kind: str
     rows: int
-    translate: Translate
     tokens: int
     memory: float | None
     start_up: float | None
     seconds: list[float] = field(default_factory=list)
-
-    def time(self) -> None:
-        start = time.perf_counter()
-        self.translate()
-        self.seconds.append(time.perf_counter() - start)
 
     @property
     def speed(self) -> float:
         return self.tokens / statistics.median(self.seconds)
 
 
+def seconds(translate: Translate) -> float:
+    start = time.perf_counter()
+    translate()
+    return time.perf_counter() - start
+
+
 class Bench:
+    """One engine, in a process of its own."""
+
     def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
         self.options, self.scratch = options, scratch
         self.subwords, self.sentence = made_up_subwords()
-        self.runs: list[Run] = []
+        self.runs: list[tuple[Run, Translate]] = []  # by batch size
 
     def folder(self, name: str) -> ModelFolder:
         """A system with random weights, always the same ones."""
@@ -211,11 +217,9 @@ class Bench:
                 taken = held + memory(device)[1] - now
                 # What CTranslate2 has on a GPU torch does not see.
                 seen = None if what == CTRANSLATE2 and device == "cuda" else taken
-                run = Run(what, kind, rows, translate, tokens, seen, start_up)
-                run.time()
-                say(f"{what} {kind}, batch {rows}: {run.speed:,.0f} target tokens/s before the rounds")
-                run.seconds.clear()
-                self.runs.append(run)
+                speed = tokens / seconds(translate)
+                say(f"{what} {kind}, batch {rows}: {speed:,.0f} target tokens/s before the rounds")
+                self.runs.append((Run(what, kind, rows, tokens, seen, start_up), translate))
         except Exception as error:
             say(f"{what} {kind}: left out: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
 
@@ -270,39 +274,69 @@ class Bench:
 
         self.add(HUGGING_FACE, kind, build, [], "sent2sent")
 
-    def report(self) -> None:
-        speeds = {(run.what, run.kind, run.rows): run.speed for run in self.runs}
 
-        def ratio(run: Run, what: str) -> float | None:
-            """To that of the same kind, or else to the only one there is."""
-            others = [speed for (other, _, rows), speed in speeds.items() if (other, rows) == (what, run.rows)]
-            base = speeds.get((what, run.kind, run.rows), others[0] if others else None)
-            return run.speed / base if base else None
+def serve(pipe: Connection, options: argparse.Namespace, name: str, kind: str) -> None:
+    """Build an engine, send its runs, then the seconds of each that is asked for by its number."""
+    torch.set_num_threads(options.threads)
+    if options.device == "cuda":
+        torch.cuda.init()  # before it there is no peak to forget
+    with tempfile.TemporaryDirectory() as scratch:
+        bench = Bench(options, Path(scratch))
+        if name == CTRANSLATE2:
+            bench.ctranslate2(kind)
+        elif name == HUGGING_FACE:
+            bench.hugging_face(kind)
+        else:
+            bench.ours(name, kind)
+        pipe.send([run for run, _ in bench.runs])
+        for number in iter(pipe.recv, None):
+            pipe.send(seconds(bench.runs[number][1]))
 
-        print_table(
+
+def engines(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Their names, and what they compute in."""
+    half = options.device == "cuda"
+    kind = "bf16" if half else "int8"
+    peers = [(CTRANSLATE2, kind)] if "ctranslate2" in options.peers else []
+    if "huggingface" in options.peers:
+        peers.append((HUGGING_FACE, "bf16" if half else "fp32"))
+    kinds = ("fp32", kind) if options.fp32 else (kind,)
+    return peers + [(name, one) for name in options.systems.split(",") for one in kinds]
+
+
+def report(runs: list[Run], as_json: bool) -> None:
+    speeds = {(run.what, run.kind, run.rows): run.speed for run in runs}
+
+    def ratio(run: Run, what: str) -> float | None:
+        """To that of the same kind, or else to the only one there is."""
+        others = [speed for (other, _, rows), speed in speeds.items() if (other, rows) == (what, run.rows)]
+        base = speeds.get((what, run.kind, run.rows), others[0] if others else None)
+        return run.speed / base if base else None
+
+    print_table(
+        [
+            "what",
+            "batch",
+            "target tokens/s",
+            "to CTranslate2",
+            "to Hugging Face",
+            "to doc2doc",
+            "peak GiB",
+            "start-up s",
+        ],
+        [
             [
-                "what",
-                "batch",
-                "target tokens/s",
-                "to CTranslate2",
-                "to Hugging Face",
-                "to doc2doc",
-                "peak GiB",
-                "start-up s",
-            ],
-            [
-                [
-                    f"{run.what} {run.kind}",
-                    run.rows,
-                    run.speed,
-                    *(ratio(run, peer) for peer in (CTRANSLATE2, HUGGING_FACE, "doc2doc")),
-                    run.memory,
-                    run.start_up,
-                ]
-                for run in self.runs
-            ],
-            self.options.json,
-        )
+                f"{run.what} {run.kind}",
+                run.rows,
+                run.speed,
+                *(ratio(run, peer) for peer in (CTRANSLATE2, HUGGING_FACE, "doc2doc")),
+                run.memory,
+                run.start_up,
+            ]
+            for run in runs
+        ],
+        as_json,
+    )
 
 
 def main() -> None:
@@ -320,23 +354,22 @@ def main() -> None:
     parser.add_argument("--fp32", action="store_true", help="our systems in float32 too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    if options.device == "cuda":
-        torch.cuda.init()  # before it there is no peak to forget
-    kind = "bf16" if options.device == "cuda" else "int8"
-    with tempfile.TemporaryDirectory() as scratch:
-        bench = Bench(options, Path(scratch))
-        if "ctranslate2" in options.peers:
-            bench.ctranslate2(kind)
-        if "huggingface" in options.peers:
-            bench.hugging_face("bf16" if options.device == "cuda" else "fp32")
-        for name in options.systems.split(","):
-            for one in ("fp32", kind) if options.fp32 else (kind,):
-                bench.ours(name, one)
-        for _ in range(options.rounds):
-            for run in bench.runs:
-                run.time()
-        bench.report()
+    context = multiprocessing.get_context("spawn")
+    runs: list[tuple[Run, Connection, int]] = []
+    pipes = []
+    for name, kind in engines(options):
+        pipe, theirs = context.Pipe()
+        context.Process(target=serve, args=(theirs, options, name, kind), daemon=True).start()
+        theirs.close()  # so that the end of the process is the end of the pipe
+        runs += [(run, pipe, number) for number, run in enumerate(pipe.recv())]
+        pipes.append(pipe)
+    for _ in range(options.rounds):
+        for run, pipe, number in runs:
+            pipe.send(number)
+            run.seconds.append(pipe.recv())
+    for pipe in pipes:
+        pipe.send(None)
+    report([run for run, _, _ in runs], options.json)
 
 
 if __name__ == "__main__":

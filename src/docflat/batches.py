@@ -98,7 +98,7 @@ class Segments:
     def pad(self, flat: Tensor) -> Tensor:
         """(tokens, ...) -> (segments, longest, ...), zeros at the end of the shorter ones."""
         padded = flat.new_zeros(len(self) * self.longest, *flat.shape[1:])
-        return padded.index_copy(0, self.slots(len(flat)), flat).unflatten(0, (len(self), self.longest))
+        return padded.index_copy_(0, self.slots(len(flat)), flat).unflatten(0, (len(self), self.longest))
 
     def unpad(self, padded: Tensor, tokens: int) -> Tensor:
         """(segments, longest, ...) -> (tokens, ...)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -31,25 +32,34 @@ class Given:
     seen: Tensor  # (groups, slots, given) True where a slot's row sees a key
     place: Tensor | None = None  # (rows,) group * slots + slot of each row; None: row n is group n, with one slot
 
+    @cached_property
+    def bias(self) -> Tensor:
+        """What to add to scores: (groups, slots, given). Made once, not at every step of every layer."""
+        return hide_unless_all(self.seen, self.keys)
+
     def keep(self, rows: Tensor) -> Given:
         if self.place is not None:
             return Given(self.keys, self.values, self.seen, self.place[rows])
         return Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
 
     def gather(self, x: Tensor) -> Tensor:
-        """By row -> by group: (rows, heads, beam, n) -> (groups, heads, slots * beam, n)."""
-        if self.place is None:
-            return x
+        """By row -> by group: (rows, beam, heads, n) -> (groups, heads, slots * beam, n)."""
+        assert self.place is not None
         groups, slots, _ = self.seen.shape
-        placed = x.new_zeros(groups * slots, *x.shape[1:]).index_copy(0, self.place, x)
-        return placed.unflatten(0, (groups, slots)).transpose(1, 2).flatten(2, 3)
+        placed = x.new_zeros(groups * slots, *x.shape[1:]).index_copy_(0, self.place, x)
+        return placed.view(groups, -1, *x.shape[2:]).transpose(1, 2)
 
     def scatter(self, x: Tensor) -> Tensor:
         """By group -> by row, the inverse of `gather`."""
-        if self.place is None:
-            return x
+        assert self.place is not None
         slots = self.seen.shape[1]
-        return x.unflatten(2, (slots, -1)).transpose(1, 2).flatten(0, 1)[self.place]
+        return x.transpose(1, 2).unflatten(1, (slots, -1))[self.place // slots, self.place % slots]
+
+    def attend(self, query: Tensor) -> tuple[Tensor, Tensor]:
+        """`attend_part` of (rows, beam, heads, size): (rows, beam, heads, size), (rows, beam, heads, 1)."""
+        bias = self.bias[:, :, None].expand(-1, -1, query.shape[1], -1).flatten(1, 2)
+        read, total = attend_part(self.gather(query), self.keys, self.values, bias[:, None])
+        return self.scatter(read), self.scatter(total)
 
 
 class Paths:
@@ -59,10 +69,11 @@ class Paths:
     that goes on from another one only takes over its path. Nothing is copied when hypotheses overtake each other.
     """
 
-    def __init__(self, rows: int, beam: int, device: torch.device) -> None:
+    def __init__(self, rows: int, beam: int, like: Tensor) -> None:
+        """like: where scores are and of which type."""
         self.beam, self.total = beam, 0
-        self.slots = torch.zeros(rows, beam, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
-        self.seen = torch.zeros(rows, beam, 0, dtype=torch.bool, device=device)  # (rows, beam, total)
+        self.slots = torch.zeros(rows, beam, 0, dtype=torch.long, device=like.device)  # (rows, beam, steps)
+        self.bias = like.new_zeros(rows, beam, 0)  # (rows, beam, total): what to add to scores
 
     def extend(self) -> None:
         """A step: the newest token of hypothesis k is in the k-th of the new slots."""
@@ -70,7 +81,7 @@ class Paths:
         new = torch.arange(self.total, self.total + beam, device=self.slots.device)
         self.total += beam
         self.slots = torch.cat([self.slots, new.expand(rows, beam)[..., None]], dim=2)
-        self.seen = self.seen.new_zeros(rows, beam, self.total).scatter(2, self.slots, True)
+        self.bias = self.bias.new_full((rows, beam, self.total), float("-inf")).scatter_(2, self.slots, 0.0)
 
     def reorder(self, parents: Tensor) -> None:
         self.slots = self.slots.gather(1, parents[:, :, None].expand_as(self.slots))
@@ -91,7 +102,7 @@ class Paths:
         return index
 
     def keep(self, rows: Tensor) -> None:
-        self.slots, self.seen = self.slots[rows], self.seen[rows]
+        self.slots, self.bias = self.slots[rows], self.bias[rows]
 
 
 class Grown:
@@ -147,25 +158,34 @@ class Grown:
         self.part = self._lay(self.part[rows])
 
 
-def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
-    """One softmax over the given keys, which may belong to a group, and those of the hypotheses.
+def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """One softmax over the given keys, which belong to a group, and those of the hypotheses.
 
-    query (rows, beam, heads, size); keys and values (rows, heads, slots, size), seen (rows, beam, slots)
+    query (rows, beam, heads, size); keys and values (rows, heads, slots, size), bias (rows, beam, slots)
     -> (rows, beam, heads, size).
     """
-    scale, query = query.shape[-1] ** -0.5, query.transpose(1, 2)  # (rows, heads, beam, size)
-    own = torch.add(hide(seen, query)[:, None], query @ keys.transpose(-1, -2), alpha=scale)
-    # Weights stay by group: there may be hundreds of given keys, and few own ones.
-    shared = (given.gather(query) @ given.keys.transpose(-1, -2)).unflatten(2, (given.seen.shape[1], -1))
-    shared = torch.add(hide(given.seen, query)[:, None, :, None], shared, alpha=scale).flatten(2, 3)
-    weights = torch.cat([shared, given.gather(own)], dim=-1).softmax(-1)  # (groups, heads, slots * beam, given + own)
-    from_given, from_own = weights.split([shared.shape[-1], own.shape[-1]], dim=-1)
-    return (given.scatter(from_given @ given.values) + given.scatter(from_own) @ values).transpose(1, 2)
+    # Apart, and put together by their sums: to lay all scores side by side takes longer than to make them.
+    shared, shared_total = given.attend(query)
+    own, own_total = (x.transpose(1, 2) for x in attend_part(query.transpose(1, 2), keys, values, bias[:, None]))
+    return torch.lerp(shared, own, (own_total - shared_total).sigmoid().to(own.dtype))
+
+
+def attend_part(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Attention to a part of the keys: (..., queries, size), and the logarithm of its total: (..., queries, 1)."""
+    scores = torch.add(bias, query @ keys.mT, alpha=query.shape[-1] ** -0.5)
+    weights = scores.softmax(-1)
+    # The largest score and its weight tell the total; `logsumexp` would take all exponentials again.
+    return weights @ values, scores.amax(-1, keepdim=True) - weights.amax(-1, keepdim=True).log()
 
 
 def hide(seen: Tensor, like: Tensor) -> Tensor:
     """What to add to scores, of the same type as `like`: minus infinity where a key is not seen."""
     return torch.where(seen, 0.0, float("-inf")).to(like.dtype)
+
+
+def hide_unless_all(seen: Tensor, like: Tensor) -> Tensor:
+    """The same; where no key is seen, all are: they are padding, and a softmax over nothing is no number."""
+    return hide(seen | ~seen.any(-1, keepdim=True), like)
 
 
 def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
@@ -186,11 +206,11 @@ class OwnCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
 
     def __init__(self, given: Given) -> None:
-        self.seen = given.seen  # (rows, 1, given)
+        self.bias = hide(given.seen, given.keys)  # (rows, 1, given)
         self.keys, self.values = Grown(given.keys, is_keys=True), Grown(given.values)
 
     def keep(self, rows: Tensor) -> None:
-        self.seen = self.seen[rows]
+        self.bias = self.bias[rows]
         self.keys.keep(rows)
         self.values.keep(rows)
 
@@ -360,8 +380,8 @@ class CachedAttending:
         assert isinstance(cache, OwnCache)
         query, key, value = attention.project(x)  # (rows, beam, heads, size)
         keys, values = cache.keys.append(key), cache.values.append(value)
-        seen = torch.cat([cache.seen.expand(-1, self.paths.beam, -1), self.paths.seen], dim=2)
-        mixed = attend_few(query.transpose(1, 2), keys, values, seen[:, None])
+        bias = torch.cat([cache.bias.expand(-1, self.paths.beam, -1), self.paths.bias], dim=2)
+        mixed = attend_few(query.transpose(1, 2), keys, values, bias[:, None])
         return attention.join(mixed.transpose(1, 2))
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
@@ -369,7 +389,7 @@ class CachedAttending:
         assert isinstance(cache, SourceCache)
         given = cache.given
         query = attention.queries(x).transpose(1, 2)  # (rows, heads, beam, size)
-        mixed = attend_masked(query, given.keys, given.values, given.seen[:, None])
+        mixed = attend_few(query, given.keys, given.values, given.bias[:, None])
         return attention.join(mixed.transpose(1, 2))
 
     def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
@@ -384,15 +404,15 @@ class CachedAttending:
 
 def attend_masked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
     """Attention (..., queries, size) to padded keys; where none is seen the result is zero, as the padding is."""
+    return attend_few(query, keys, values, hide_unless_all(seen, query))
+
+
+def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """Attention of a few queries, (..., queries, size); bias is added to their scores. Without keys it is zero."""
     if not keys.shape[-2]:
         return torch.zeros_like(query)
-    return attend_few(query, keys, values, seen | ~seen.any(-1, keepdim=True))
-
-
-def attend_few(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
-    """Attention of a few queries, (..., queries, size), each of which sees at least one key."""
     if query.is_cuda:
-        return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
+        return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=bias.to(query.dtype))
     # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
-    scores = torch.add(hide(seen, query), query @ keys.transpose(-1, -2), alpha=query.shape[-1] ** -0.5)
+    scores = torch.add(bias, query @ keys.mT, alpha=query.shape[-1] ** -0.5)
     return scores.softmax(-1) @ values

@@ -148,8 +148,9 @@ class Transformer(nn.Module):
         Returns the state and the logits of each row's first token, (rows, text_size). `context` is other
         sentences' target text, for systems that see it.
         """
-        paths = Paths(len(prefix.rows), beam, prefix.tokens.device)
-        x, mixer = self.start_mix(self.embed(prefix), prefix, memory, paths, context)
+        x = self.embed(prefix)
+        paths = Paths(len(prefix.rows), beam, x)
+        x, mixer = self.start_mix(x, prefix, memory, paths, context)
         attending = PrefixAttending(prefix, memory)
         states = self.decode_layers(x, attending)
         last = self.finish(states[prefix.current], states, attending)  # the start symbols: one a row

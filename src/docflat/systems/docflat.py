@@ -34,7 +34,7 @@ from docflat.caches import (
     upright,
 )
 from docflat.config import ModelSizes
-from docflat.layers import Attention, Gate, attend
+from docflat.layers import Attention, Gate
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -177,18 +177,27 @@ class DocFlat(Transformer):
         if isinstance(context, KeptContext):
             mixed, kept_mixer = FlatMixer.after(self, self.target_flat, x, prefix, paths, context)
             return self.target_norm(mixed), kept_mixer
-        side = prefix if context is None else context.side
-        everything = x if context is None else self.embedding(side.tokens, side.positions)
-        mixed, mixer = FlatMixer.start(self, self.target_flat, everything, side, prefix, paths, context)
-        if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
-            row = torch.repeat_interleave(context.row, prefix.rows.lengths)
-            mixed = mixed[side.rows.starts.long()[row] + prefix.positions]
+        mixed, mixer = FlatMixer.start(self, self.target_flat, x, prefix, paths, context)
         return self.target_norm(mixed), mixer
 
     def step_mix(self, x: Tensor, mixer: Mixer | None) -> Tensor:
         if isinstance(mixer, FlatMixer):
             x = mixer.step(x)
         return self.target_norm(x)
+
+
+def given_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor) -> Given:
+    """What tokens at these places of a flat sequence see of their group: all up to themselves.
+
+    keys and values (groups, heads, longest, size); place (tokens,), in order.
+    """
+    group = torch.searchsorted(groups.starts[1:].long(), place, right=True)  # (tokens,)
+    slot = torch.arange(len(place), device=place.device) - torch.searchsorted(group, group)
+    slots = int(slot.max()) + 1
+    seen = torch.zeros(len(groups) * slots, groups.longest, dtype=torch.bool, device=place.device)
+    until = (place - groups.starts.long()[group])[:, None]
+    seen[group * slots + slot] = torch.arange(groups.longest, device=place.device) <= until
+    return Given(keys, values, seen.unflatten(0, (-1, slots)), group * slots + slot)
 
 
 class FlatMixer:
@@ -229,31 +238,26 @@ class FlatMixer:
         model: DocFlat,
         flat: FlatBatchAttention,
         x: Tensor,
-        side: Side,
         prefix: Side,
         paths: Paths,
         context: GlobalContext | None,
     ) -> tuple[Tensor, FlatMixer]:
-        """Mix x, the embedded rows of `side` (tokens, dim), and keep what the steps to come will read."""
-        where, groups = flat.flat(side)
-        query, key, value = flat.attention.project(x[where])
-        read = flat.attention.join(attend(query, key, value, groups, groups, causal=True))
-        mixed = x.index_copy(0, where, flat.mix(x[where], read))
-
-        rows = len(prefix.rows)
-        row = torch.arange(rows, device=x.device) if context is None else context.row
-        starts = flat.rows(side).starts.long()
-        own = 1 if flat.options.scope == "current" else prefix.rows.lengths
-        group = torch.searchsorted(groups.starts[1:].long(), starts[row], right=True)  # (rows,)
-        limit = starts[row] + own - groups.starts.long()[group]  # what each row sees of its group
-        # Rows come in document order, so those of one group stand together.
-        slot = torch.arange(rows, device=x.device) - torch.searchsorted(group, group)
-        slots = int(slot.max()) + 1
-        place = group * slots + slot
-        limits = torch.zeros(len(groups) * slots, dtype=torch.long, device=x.device).index_copy(0, place, limit)
-        seen = torch.arange(groups.longest, device=x.device) < limits.unflatten(0, (len(groups), slots))[..., None]
-        keys, values = (groups.pad(part).transpose(1, 2) for part in (key, value))
-        given = Given(upright(keys), values, seen, place)
+        """Mix the embedded prefixes x, (tokens, dim), and keep what the steps to come will read."""
+        where, groups = flat.flat(prefix)
+        rows, shown = flat.rows(prefix), x[where]
+        number = rows.number(len(where))
+        place = torch.arange(len(where), device=x.device)  # of each of these tokens in the flat sequence that is seen
+        if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
+            side = context.side
+            index, groups = flat.flat(side)
+            shown = model.embedding(side.tokens[index], side.positions[index])
+            place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[number]
+        keys, values = (groups.pad(part).transpose(1, 2) for part in flat.attention.keys_values(shown))
+        keys = upright(keys)
+        # Of the context keys and values will do: no row sees what the tokens of another one read.
+        read, _ = given_until(keys, values, groups, place).attend(flat.attention.queries(x[where])[:, None])
+        mixed = x.index_copy(0, where, flat.mix(x[where], flat.attention.join(read[:, 0])))
+        given = given_until(keys, values, groups, place[rows.starts[1:].long() - 1])
         return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
 
     @classmethod
@@ -263,17 +267,18 @@ class FlatMixer:
         """The same for embedded prefixes x, (tokens, dim), each of which stands after rows of which this was kept."""
         where, _ = flat.flat(prefix)
         rows, kept = flat.rows(prefix), flat.given(context.rows, x)
-        query, key, value = (rows.pad(part) for part in flat.attention.project(x[where]))
-        keys, values = key.transpose(1, 2), value.transpose(1, 2)  # (rows, heads, longest, size)
-        earlier = torch.ones(rows.longest, rows.longest, dtype=torch.bool, device=x.device).tril()
-        read = rows.unpad(read_cache(query, kept, keys, values, earlier.expand(len(rows), -1, -1)), len(where))
-        mixed = x.index_copy(0, where, flat.mix(x[where], flat.attention.join(read)))
+        query, key, value = (rows.pad(part).transpose(1, 2) for part in flat.attention.project(x[where]))
         given = Given(
-            upright(torch.cat([kept.keys, keys], dim=2)),
-            torch.cat([kept.values, values], dim=2),
+            upright(torch.cat([kept.keys, key], dim=2)),
+            torch.cat([kept.values, value], dim=2),
             torch.cat([kept.seen, rows.mask[:, None]], dim=2),
             torch.arange(len(rows), device=x.device),
         )
+        earlier = torch.ones(rows.longest, rows.longest, dtype=torch.bool, device=x.device).tril()
+        seen = [part.expand(len(rows), rows.longest, -1) for part in (kept.seen, earlier)]
+        read = attend_masked(query, given.keys, given.values, torch.cat(seen, dim=2)[:, None])
+        read = flat.attention.join(rows.unpad(read.transpose(1, 2), len(where)))
+        mixed = x.index_copy(0, where, flat.mix(x[where], read))
         return mixed, cls(model, flat, given, paths, prefix, growing=False)
 
     def step(self, x: Tensor) -> Tensor:
@@ -281,7 +286,7 @@ class FlatMixer:
         query, key, value = self.flat.attention.project(x)
         keys, values = self.grown[0].append(key), self.grown[1].append(value)
         given = self._with_best() if self.growing else self.given
-        return self.flat.mix(x, self.flat.attention.join(read_cache(query, given, keys, values, self.paths.seen)))
+        return self.flat.mix(x, self.flat.attention.join(read_cache(query, given, keys, values, self.paths.bias)))
 
     def _with_best(self) -> Given:
         given, best_path = self.given, self.paths.slots[:, 0]
