@@ -288,7 +288,8 @@ class Learner:
             # Those of the first epoch, also when a later one goes on: what is recorded must not depend on that.
             plan = batches.plan(np.random.default_rng([*self.seeds, 0]))
             some = [plan[number] for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]
-            self.shapes = shapes_around(some, batches.budget)
+            if some:  # with sampling an epoch can be empty
+                self.shapes = shapes_around(some, batches.budget)
 
     def scale_losses(self, progress: Progress) -> None:
         """Go on with losses scaled for fp16 as they were."""
