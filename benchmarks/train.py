@@ -98,7 +98,7 @@ class Run:
         layout = system.layout(rows, vocabulary)
         batches = Batches(*data, rows, layout, options.batch_tokens, shuffle_rows=system.sentence_level)
         self.learner.prepare(batches)
-        found = steps_from(batches, self.learner.seeds, Progress(), 1, processes, self.learner.shapes)
+        found = steps_from(batches, self.learner.seeds, Progress(), 1, processes, self.learner.pack)
         steps = [lay_out() for lay_out in islice(found, options.warmup + options.steps)]
         self.step(steps[: options.warmup])
         self.memory = (torch.cuda.max_memory_allocated() - before) / 2**30 if self.device.type == "cuda" else None

@@ -22,9 +22,8 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +35,7 @@ from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 from docflat.batches import Batch, Batches
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
-from docflat.graphs import DoesNotFit, fill, pack, shapes_around
+from docflat.graphs import shapes_around
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.subwords import Subwords
@@ -83,14 +82,10 @@ def ours(task: Task) -> Peer:
     rates = {name: 1.0 for name, _ in model.named_parameters()}
     learner = Learner(model, rates, stage, recipe, Processes.start("auto"), [1, 0])
     if learner.records:
-        learner.shapes = shapes_around([*task.warmup, *chain(*task.rounds)], task.batch_tokens)
+        learner.shapes = shapes_around(task.warmup, task.batch_tokens)
 
     def laid_out(batch: Batch) -> Step:
-        packed = None
-        if learner.shapes is not None:
-            with suppress(DoesNotFit):
-                packed = [flat.pin_memory() for flat in pack(fill(batch, learner.shapes))]
-        return Step([batch], [0], len(batch.labels), 0, 0, packed)
+        return Step([batch], [0], len(batch.labels), 0, 0, learner.pack(batch))
 
     warmup, *rounds = ([laid_out(batch) for batch in batches] for batches in (task.warmup, *task.rounds))
     tokens = [sum(step.labels for step in steps) for steps in rounds]

@@ -175,7 +175,9 @@ def attend_part(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> tu
     scores = torch.add(bias, query @ keys.mT, alpha=query.shape[-1] ** -0.5)
     weights = scores.softmax(-1)
     # The largest score and its weight tell the total; `logsumexp` would take all exponentials again.
-    return weights @ values, scores.amax(-1, keepdim=True) - weights.amax(-1, keepdim=True).log()
+    # In float32 at least: what half precision rounds here would weigh all of one part against the other.
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    return weights @ values, scores.amax(-1, keepdim=True).to(wide) - weights.amax(-1, keepdim=True).to(wide).log()
 
 
 def hide(seen: Tensor, like: Tensor) -> Tensor:

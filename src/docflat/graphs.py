@@ -99,7 +99,7 @@ def fill_segments(segments: Segments, total: int, count: int, longest: int) -> S
     end = int(segments.starts[-1])
     stretches = torch.arange(end + longest, total + longest, longest, dtype=torch.int32).clamp_max(total)
     starts = torch.cat([segments.starts, stretches])
-    if len(starts) - 1 > count or segments.longest > longest or end > total:
+    if len(starts) - 1 > count or segments.longest > longest:
         raise DoesNotFit
     return Segments(F.pad(starts, (0, count + 1 - len(starts)), value=total), longest)
 
@@ -182,7 +182,8 @@ class StepGraph:
                 model.zero_grad(set_to_none=True)
         torch.cuda.current_stream().wait_stream(beside)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=beside):
+        # Of this thread only: another one lays batches out meanwhile, and pins their memory.
+        with torch.cuda.graph(self.graph, stream=beside, capture_error_mode="thread_local"):
             self.plain = step()
 
     def __call__(self, packed: list[Tensor]) -> Tensor:

@@ -83,11 +83,11 @@ def steps_from(
     progress: Progress,
     accumulate: int,
     processes: Processes,
-    shapes: Shapes | None = None,
+    pack: Callable[[Batch], list[Tensor] | None] = lambda batch: None,
 ) -> Iterator[Callable[[], Step]]:
     """The steps of a training from where it stands, epoch after epoch, without end.
 
-    shapes: those of a graph, for which batches are packed.
+    pack: for a graph of the step; None where there is none, or the batch does not fit.
     """
 
     def planned(epoch: int) -> Future[Plan]:
@@ -111,10 +111,7 @@ def steps_from(
             def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
                 own = list(range(processes.rank, accumulate, processes.world))
                 laid_out = [chosen[i][0][chosen[i][1]] for i in own]
-                packed = None
-                if shapes is not None:
-                    with contextlib.suppress(DoesNotFit):
-                        packed = [flat.pin_memory() for flat in pack(fill(laid_out[0], shapes))]
+                packed = pack(laid_out[0])
                 if processes.device.type == "cuda" and packed is None:
                     laid_out = [batch.pin() for batch in laid_out]
                 return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after, packed)
@@ -291,6 +288,13 @@ class Learner:
             if some:  # with sampling an epoch can be empty
                 self.shapes = shapes_around(some, batches.budget)
 
+    def pack(self, batch: Batch) -> list[Tensor] | None:
+        """The batch as the graph reads it, in memory that a GPU can copy from; None: it goes another way."""
+        if self.shapes is not None:
+            with contextlib.suppress(DoesNotFit):
+                return [flat.pin_memory() for flat in pack(fill(batch, self.shapes))]
+        return None
+
     def scale_losses(self, progress: Progress) -> None:
         """Go on with losses scaled for fp16 as they were."""
         if self.half and progress.loss_scale:
@@ -324,12 +328,12 @@ class Learner:
 
     def _has_graph(self, batch: Batch) -> bool:
         """The first time, record one; where that cannot be done, say so once and train without."""
-        if self.graph is None and self.records and self.shapes is not None:
+        if self.graph is None and self.shapes is not None:
             try:
                 self.graph = StepGraph(self.model, self.cast, self.stage.label_smoothing, fill(batch, self.shapes))
             except RuntimeError as error:
                 warn(f"a step cannot be recorded as a CUDA graph, so steps are slower: {str(error).splitlines()[0]}")
-                self.records = False
+                self.shapes = None
                 self.optimizer.zero_grad(set_to_none=True)
         return self.graph is not None
 
@@ -447,7 +451,7 @@ class StageTraining:
         )
         meter = Meter(learner.model, processes, log, self.recipe.log_every, stage)
         learner.prepare(batches)
-        steps = ahead(steps_from(batches, learner.seeds, progress, stage.accumulate, processes, learner.shapes))
+        steps = ahead(steps_from(batches, learner.seeds, progress, stage.accumulate, processes, learner.pack))
         meter.start(progress)
 
         while not self._over(progress):

@@ -35,7 +35,7 @@ class Transformer(nn.Module):
     reach: ClassVar[Reach] = "row"  # of the attention of its layers
     paired: ClassVar[bool] = False  # a sentence of a target row reads that of the source row which it translates
     restarts: ClassVar[bool] = False  # positions count from the start of a sentence, as in stage I, not of a row
-    recordable: ClassVar[bool] = True  # reads only what batches of fixed shapes have (graphs.py)
+    recordable: ClassVar[bool] = False  # reads only what batches of fixed shapes have (graphs.py)
     looks_ahead: bool = False  # the state of a target token depends on later ones
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:

@@ -12,7 +12,6 @@ without a first pass, what is known of the row does. Rows attend to rows of thei
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -35,8 +34,6 @@ class ABDOptions:
 
 
 class ABD(Transformer):
-    recordable: ClassVar[bool] = False
-
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, options: ABDOptions, dropout: float = 0.0) -> None:
         super().__init__(sizes, vocabulary, dropout)
         self.source_rows = Attention(sizes.dim, sizes.heads) if options.encoder else None

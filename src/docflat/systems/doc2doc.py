@@ -6,8 +6,10 @@ the target. The loss covers the current sentence only; each sentence starts with
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from docflat.transformer import Transformer
 
 
 class Doc2Doc(Transformer):
-    pass
+    recordable: ClassVar[bool] = True

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -130,6 +130,8 @@ class FlatBatchAttention(nn.Module):
 
 
 class DocFlat(Transformer):
+    recordable: ClassVar[bool] = True
+
     def __init__(
         self, sizes: ModelSizes, vocabulary: Vocabulary, options: DocFlatOptions, dropout: float = 0.0
     ) -> None:

@@ -70,7 +70,6 @@ class ContextAttending(SegmentAttending):
 
 
 class DocTransformer(Transformer):
-    recordable: ClassVar[bool] = False
     parts: ClassVar[tuple[PartName, ...]] = ("context",)
     restarts: ClassVar[bool] = True
 

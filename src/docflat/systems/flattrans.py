@@ -11,6 +11,7 @@ embeddings start at zero, so that stage II starts where stage I ended.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +33,8 @@ class FlatTransOptions:
 
 
 class FlatTrans(Transformer):
+    recordable: ClassVar[bool] = True
+
     def __init__(
         self, sizes: ModelSizes, vocabulary: Vocabulary, options: FlatTransOptions, dropout: float = 0.0
     ) -> None:

@@ -59,6 +59,7 @@ def mix(gate: Gate, near: Tensor, wide: Tensor) -> Tensor:
 
 
 class GTrans(Transformer):
+    recordable: ClassVar[bool] = True
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True
 

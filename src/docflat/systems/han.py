@@ -64,7 +64,6 @@ def attend_sentences(query: Tensor, keys: Tensor, values: Tensor, there: Tensor)
 
 
 class HAN(Transformer):
-    recordable: ClassVar[bool] = False
     parts: ClassVar[tuple[PartName, ...]] = ("previous",)
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True

@@ -94,7 +94,6 @@ def sentence_in_group(side: Side) -> tuple[Tensor, Tensor]:
 
 
 class Hybrid(Transformer):
-    recordable: ClassVar[bool] = False
     parts: ClassVar[tuple[PartName, ...]] = ("recurrence",)
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True

@@ -26,7 +26,6 @@ from docflat.transformer import Transformer, Vocabulary
 
 
 class MBE(Transformer):
-    recordable: ClassVar[bool] = False
     slot: ClassVar[bool] = True
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:

@@ -12,7 +12,7 @@ tokens in the place of <s>. `context: online` lets a sentence see earlier ones o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -118,8 +118,6 @@ def softmax_within(scores: Tensor, own: Tensor, of_sentence: Tensor) -> Tensor:
 
 
 class Selective(Transformer):
-    recordable: ClassVar[bool] = False
-
     def __init__(
         self, sizes: ModelSizes, vocabulary: Vocabulary, options: SelectiveOptions, dropout: float = 0.0
     ) -> None:

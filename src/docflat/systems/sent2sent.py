@@ -6,8 +6,10 @@ norm after the embedding, which the systems of stage II need and which lets them
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from docflat.transformer import Transformer
 
 
 class Sent2Sent(Transformer):
-    pass
+    recordable: ClassVar[bool] = True
