@@ -41,10 +41,11 @@ from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, save_model, vocabulary_of
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
-from docflat.decoding import DecodingSettings, SentenceList, beam_search
+from docflat.decoding import DecodingSettings, SentenceList
 from docflat.export import export_ctranslate2
 from docflat.quantization import quantize
 from docflat.rows import Rows
+from docflat.search import beam_search
 from docflat.subwords import Subwords
 from docflat.systems import find_system
 
@@ -98,7 +99,7 @@ def ours(model: Any) -> Engine:
         def translate() -> int:
             with torch.inference_mode():
                 found = beam_search(model, model.encode(source), prefix, limits, work.beam, 1.0, context)
-            return sum(len(one.best) for one in found)
+            return sum(len(one.tokens) for one in found)
 
         return translate
 

@@ -74,16 +74,34 @@ class Paths:
         self.beam, self.total = beam, 0
         self.slots = torch.zeros(rows, beam, 0, dtype=torch.long, device=like.device)  # (rows, beam, steps)
         self.bias = like.new_zeros(rows, beam, 0)  # (rows, beam, total): what to add to scores
+        self.newest: Tensor | None = None  # (beam,) slots of the newest tokens, where tensors stay in their place
+
+    def make_room(self, steps: int) -> int:
+        """From now on tensors stay in their place, with room for so many more steps. Returns the slots that they get.
+
+        Nothing is given up then, and `slots` are not kept: `bias` says what is on a path.
+        """
+        slots = _whole(steps * self.beam)
+        self.newest = torch.arange(self.beam, device=self.bias.device) + (self.bias.shape[2] - self.beam)
+        self.bias = nn.functional.pad(self.bias, (0, slots), value=float("-inf"))
+        return slots
 
     def extend(self) -> None:
         """A step: the newest token of hypothesis k is in the k-th of the new slots."""
         rows, beam, _ = self.slots.shape
+        if self.newest is not None:
+            self.newest += beam
+            self.bias.scatter_(2, self.newest.expand(rows, beam)[..., None], 0.0)
+            return
         new = torch.arange(self.total, self.total + beam, device=self.slots.device)
         self.total += beam
         self.slots = torch.cat([self.slots, new.expand(rows, beam)[..., None]], dim=2)
         self.bias = self.bias.new_full((rows, beam, self.total), float("-inf")).scatter_(2, self.slots, 0.0)
 
     def reorder(self, parents: Tensor) -> None:
+        if self.newest is not None:
+            self.bias.copy_(self.bias.gather(1, parents[:, :, None].expand_as(self.bias)))
+            return
         self.slots = self.slots.gather(1, parents[:, :, None].expand_as(self.slots))
 
     def compact(self) -> Tensor | None:
@@ -127,9 +145,24 @@ class Grown:
     def _lay(self, part: Tensor) -> Tensor:
         return upright(part) if self.is_keys else part.contiguous()
 
-    def append(self, new: Tensor) -> Tensor:
-        """Of the newest tokens, (rows, beam, heads, size). Returns all so far, (rows, heads, given + slots, size)."""
+    def make_room(self, slots: int) -> None:
+        """For so many more slots, which are zeros: what is not seen must still be a number."""
+        rows, heads, _, size = self.part.shape
+        missing = _whole(self.given) - self.given
+        before, after = self.part[:, :, : self.given], self.part[:, :, self.given : self.used]
+        zeros = [self.part.new_zeros(rows, heads, count, size) for count in (missing, slots)]
+        self.part = self._lay(torch.cat([before, zeros[0], after, zeros[1]], dim=2))
+        self.given += missing
+        self.used = self.part.shape[2]
+
+    def append(self, new: Tensor, place: Tensor | None = None) -> Tensor:
+        """Of the newest tokens, (rows, beam, heads, size). Returns all so far, (rows, heads, given + slots, size).
+
+        place (beam,): where among all of them, if there is room for more than there are.
+        """
         new = new.transpose(1, 2)
+        if place is not None:
+            return self.part.index_copy_(2, place, new)
         end = self.used + new.shape[2]
         if end > self.part.shape[2]:
             self.part = self._with_room(self.part[:, :, : self.used], self.part.shape[2] + new.shape[2])
@@ -196,6 +229,11 @@ def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
     return Given(upright(keys), values.contiguous(), segments.mask[:, None])
 
 
+def _whole(number: int) -> int:
+    """Up to a multiple of 8: other masks are copied before the fused kernels read them."""
+    return -(-number // 8) * 8
+
+
 class Cache(Protocol):
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only."""
@@ -203,22 +241,28 @@ class Cache(Protocol):
     def compact(self, index: Tensor) -> None:
         """Keep these slots only: (rows, kept)."""
 
+    def make_room(self, slots: int) -> None:
+        """For so many more: from now on tensors stay in their place."""
+
 
 class OwnCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
 
-    def __init__(self, given: Given) -> None:
-        self.bias = hide(given.seen, given.keys)  # (rows, 1, given)
+    def __init__(self, given: Given, reach: Reach) -> None:
+        self.reach = reach  # in `Decoding.hidden` is what of the prefix is not seen
         self.keys, self.values = Grown(given.keys, is_keys=True), Grown(given.values)
 
     def keep(self, rows: Tensor) -> None:
-        self.bias = self.bias[rows]
         self.keys.keep(rows)
         self.values.keep(rows)
 
     def compact(self, index: Tensor) -> None:
         self.keys.compact(index)
         self.values.compact(index)
+
+    def make_room(self, slots: int) -> None:
+        self.keys.make_room(slots)
+        self.values.make_room(slots)
 
 
 @dataclass
@@ -233,6 +277,12 @@ class SourceCache:
     def compact(self, index: Tensor) -> None:
         pass
 
+    def make_room(self, slots: int) -> None:
+        keys, values, seen = self.given.keys, self.given.values, self.given.seen
+        missing = _whole(seen.shape[2]) - seen.shape[2]
+        keys, values = (nn.functional.pad(x, (0, 0, 0, missing)) for x in (keys, values))
+        self.given = Given(upright(keys), values, nn.functional.pad(seen, (0, missing)))
+
 
 @dataclass
 class PreviousCache:
@@ -246,6 +296,9 @@ class PreviousCache:
         self.keys, self.values, self.seen = self.keys[rows], self.values[rows], self.seen[rows]
 
     def compact(self, index: Tensor) -> None:
+        pass
+
+    def make_room(self, slots: int) -> None:
         pass
 
 
@@ -289,8 +342,11 @@ class Keeper(Protocol):
 class Mixer(Protocol):
     """What a system that mixes rows keeps while decoding."""
 
+    stays: bool  # its tensors can stay in their place
+
     def keep(self, rows: Tensor) -> None: ...
     def compact(self, index: Tensor) -> None: ...
+    def make_room(self, slots: int) -> None: ...
     def settle(self, row: int, tokens: Tensor) -> None:
         """A row is finished; these are the words of its current sentence."""
 
@@ -302,12 +358,27 @@ class Decoding:
     positions: Tensor  # (rows,) position of the next token
     paths: Paths
     caches: dict[Attention, Cache]
+    hidden: dict[Reach, Tensor]  # (rows, 1, given) what to add to the scores of a prefix, by how far attention reaches
     mixer: Mixer | None = None
+
+    @property
+    def stays(self) -> bool:
+        """Whether tensors can stay in their place."""
+        return self.mixer is None or self.mixer.stays
+
+    def make_room(self, steps: int) -> None:
+        """From now on tensors stay in their place, with room for so many more steps."""
+        slots = self.paths.make_room(steps)
+        for reach, bias in self.hidden.items():
+            missing = _whole(bias.shape[2]) - bias.shape[2]
+            self.hidden[reach] = nn.functional.pad(bias, (0, missing), value=float("-inf"))
+        for part in self.parts():
+            part.make_room(slots)
 
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
         self.paths.reorder(parents)
-        if self.paths.slots.shape[2] % 8 == 7:
+        if self.paths.newest is None and self.paths.slots.shape[2] % 8 == 7:
             index = self.paths.compact()
             if index is not None:
                 for part in self.parts():
@@ -317,6 +388,7 @@ class Decoding:
         """Go on with these rows only."""
         self.positions = self.positions[rows]
         self.paths.keep(rows)
+        self.hidden = {reach: bias[rows] for reach, bias in self.hidden.items()}
         for part in self.parts():
             part.keep(rows)
 
@@ -330,6 +402,7 @@ class PrefixAttending(TargetAttending):
     def __init__(self, prefix: Side, memory: Memory) -> None:
         super().__init__(prefix, memory)
         self.caches: dict[Attention, Cache] = {}
+        self.hidden: dict[Reach, Tensor] = {}
         self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
 
     def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
@@ -348,7 +421,9 @@ class PrefixAttending(TargetAttending):
             given = given_by_segment(key[index], value[index], segments)
         else:
             given = given_by_segment(key, value, side.rows)
-        self.caches[attention] = OwnCache(given)
+        if reach not in self.hidden:
+            self.hidden[reach] = hide(given.seen, given.keys)
+        self.caches[attention] = OwnCache(given, reach)
         return super().own(attention, x, reach, earlier)
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
@@ -374,16 +449,25 @@ class PrefixAttending(TargetAttending):
 class CachedAttending:
     """The newest token of every hypothesis attends: x is (rows, beam, dim)."""
 
-    def __init__(self, caches: dict[Attention, Cache], paths: Paths) -> None:
-        self.caches, self.paths = caches, paths
+    def __init__(self, state: Decoding) -> None:
+        self.caches, self.paths, self.hidden = state.caches, state.paths, state.hidden
+        self.biases: dict[Reach, Tensor] = {}  # (rows, 1, beam, given + slots), for all layers alike
+        self.places: dict[Reach, Tensor | None] = {}
+
+    def _prepare(self, reach: Reach) -> None:
+        hidden, paths = self.hidden[reach], self.paths
+        self.biases[reach] = torch.cat([hidden.expand(-1, paths.beam, -1), paths.bias], dim=2)[:, None]
+        self.places[reach] = None if paths.newest is None else paths.newest + hidden.shape[2]
 
     def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         cache = self.caches[attention]
         assert isinstance(cache, OwnCache)
         query, key, value = attention.project(x)  # (rows, beam, heads, size)
-        keys, values = cache.keys.append(key), cache.values.append(value)
-        bias = torch.cat([cache.bias.expand(-1, self.paths.beam, -1), self.paths.bias], dim=2)
-        mixed = attend_few(query.transpose(1, 2), keys, values, bias[:, None])
+        if cache.reach not in self.biases:
+            self._prepare(cache.reach)
+        place = self.places[cache.reach]
+        keys, values = cache.keys.append(key, place), cache.values.append(value, place)
+        mixed = attend_few(query.transpose(1, 2), keys, values, self.biases[cache.reach])
         return attention.join(mixed.transpose(1, 2))
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:

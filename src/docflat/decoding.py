@@ -1,4 +1,4 @@
-"""Decoding: batched beam search over cached rows, and the ways to walk through a document with it.
+"""Decoding: the ways to walk through a document with a beam search.
 
 Documents come as lists of sentences, sentences as lists of ids; so do their translations.
 """
@@ -12,7 +12,6 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from docflat.attending import Memory
 from docflat.batches import Layout, Side, flatten_side
@@ -20,10 +19,10 @@ from docflat.caches import GlobalContext, Keeper, KeptContext
 from docflat.config import RowSettings
 from docflat.errors import InputError
 from docflat.rows import Array, Rows, trim
-from docflat.transformer import Transformer, Vocabulary
+from docflat.search import Ids, beam_search
+from docflat.transformer import Transformer
 from docflat.windows import Window, keep, lay_windows
 
-Ids = list[int]
 Mode = Literal["sentence", "two-pass", "sequential", "stream"]
 GlobalContextKind = Literal["partial", "first-pass"]
 
@@ -54,157 +53,6 @@ class SentenceList:
     def __init__(self, sentences: Sequence[Ids]) -> None:
         self.tokens: Array = np.array([token for ids in sentences for token in ids], dtype=np.int64)
         self.ends: Array = np.concatenate([[0], np.cumsum([len(ids) for ids in sentences], dtype=np.int64)])
-
-
-class Hypotheses:
-    """Finished hypotheses of one row."""
-
-    def __init__(self, length_penalty: float) -> None:
-        self.length_penalty = length_penalty
-        self.count = 0
-        self.best_score = float("-inf")
-        self.best: Ids = []
-
-    def score(self, log_probability: float, length: int) -> float:
-        return log_probability / float(length) ** self.length_penalty
-
-    def add(self, tokens: Ids, log_probability: float) -> None:
-        """tokens without </s>; the log-probability has it."""
-        self.count += 1
-        score = self.score(log_probability, len(tokens) + 1)
-        if score > self.best_score:
-            self.best, self.best_score = tokens, score
-
-    def done(self, best_live: float, length: int, beam: int, limit: int) -> bool:
-        """No live hypothesis can win any more, or there are enough finished ones and the best of them leads.
-
-        best_live: log-probability of the best live one; length: its tokens. Enough alone would not do: a model that is
-        sure of itself leaves only bad hypotheses to end early, and they would crowd out the good one.
-        """
-        reachable = self.score(best_live, limit + 1)
-        leading = self.count >= beam and self.best_score >= self.score(best_live, length)
-        return self.count > 0 and (leading or self.best_score >= reachable)
-
-
-def best_of_many(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`topk` over the last dimension, on a CPU four times as fast for a whole vocabulary: (..., count) each.
-
-    The best of all are in the stretches with the best maxima, as many stretches as are asked for.
-    """
-    width = 128
-    stretches = x.shape[-1] // width
-    if x.is_cuda or stretches < 4 * count:
-        top, which = x.topk(count, dim=-1)
-        return top, which
-    whole = stretches * width
-    maxima = x[..., :whole].unflatten(-1, (stretches, width)).amax(-1)
-    first = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * width
-    where = (first + torch.arange(width)).flatten(-2)  # (..., count * width)
-    rest = torch.arange(whole, x.shape[-1]).expand(*x.shape[:-1], -1)
-    where = torch.cat([where, rest], dim=-1)
-    top, which = x.gather(-1, where).topk(count, dim=-1)
-    return top, where.gather(-1, which)
-
-
-class Beam:
-    """The live hypotheses of a batch of rows."""
-
-    def __init__(self, rows: int, size: int, vocabulary: Vocabulary, device: torch.device) -> None:
-        self.size, self.vocabulary = size, vocabulary
-        self.tokens = torch.zeros(rows, size, 0, dtype=torch.long, device=device)  # (rows, beam, steps)
-        self.scores = torch.full((rows, size), float("-inf"), device=device)
-        self.scores[:, 0] = 0  # at first all hypotheses of a row are the same one
-
-    def best_next(self, logits: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
-        """The best tokens to go on with, and their log-probabilities: (rows, beam, twice the beam) each.
-
-        logits (rows, beam, text_size), which are written over; one for all hypotheses of a row, (rows, 1, text_size),
-        will do where they are the same. full (rows,): only the end may come.
-        """
-        end = self.vocabulary.eos
-        found = logits.float()
-        if found.device.type == "cpu":  # in place: with so many numbers, memory is what takes time
-            torch.log_softmax(found, -1, out=found)
-        else:  # where nobody has tried whether it may be written over while it is read
-            found = found.log_softmax(-1)
-        ends = found[:, :, end].clone()
-        found[:, :, : self.vocabulary.mask + 1] = float("-inf")  # no special token but the end
-        if bool(full.any()):
-            found[full] = float("-inf")
-        # An empty translation would lose a sentence.
-        found[:, :, end] = ends if self.tokens.shape[2] else float("-inf")
-        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
-        top, words = best_of_many(found, min(2 * self.size, found.shape[2]))
-        return top.expand(-1, self.size, -1), words.expand(-1, self.size, -1)
-
-    def expand(self, logits: Tensor, full: Tensor, finished: Sequence[Hypotheses]) -> tuple[Tensor, Tensor]:
-        """Grow by a token; those that end go to `finished`, of each row.
-
-        Returns which hypothesis each one goes on from, and its newest token: (rows, beam) each.
-        """
-        log_probabilities, candidates = self.best_next(logits, full)
-        totals = (self.scores[:, :, None] + log_probabilities).flatten(1)
-        top, which = totals.topk(min(2 * self.size, totals.shape[1]), dim=1)
-        parents, words = which // candidates.shape[2], candidates.flatten(1).gather(1, which)
-        ends = words == self.vocabulary.eos
-        for row, rank in (ends & top.isfinite())[:, : self.size].nonzero().tolist():
-            finished[row].add(self.tokens[row, parents[row, rank]].tolist(), float(top[row, rank]))
-
-        going = torch.where(ends, float("-inf"), top)
-        order = going.argsort(dim=1, descending=True, stable=True)[:, : self.size]
-        missing = self.size - order.shape[1]  # a vocabulary smaller than the beam
-        self.scores = nn.functional.pad(going.gather(1, order), (0, missing), value=float("-inf"))
-        parents, words = (nn.functional.pad(x.gather(1, order), (0, missing)) for x in (parents, words))
-        kept = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
-        self.tokens = torch.cat([kept, words[:, :, None]], dim=2)
-        return parents, words
-
-    def keep(self, rows: Tensor) -> None:
-        self.tokens, self.scores = self.tokens[rows], self.scores[rows]
-
-
-@torch.inference_mode()
-def beam_search(
-    model: Transformer,
-    memory: Memory,
-    prefix: Side,
-    limits: Sequence[int],
-    beam: int,
-    length_penalty: float,
-    context: GlobalContext | KeptContext | None = None,
-) -> list[Hypotheses]:
-    """Translate the rows of an encoded batch; limits: most tokens of each row."""
-    state, logits = model.start_decoding(memory, prefix, beam, context)
-    device = logits.device
-    finished = [Hypotheses(length_penalty) for _ in limits]
-    live = list(range(len(limits)))  # which row each row of the tensors is
-    hypotheses = Beam(len(live), beam, model.vocabulary, device)
-    next_logits = logits[:, None]
-
-    for step in range(max(limits) + 1):
-        full = torch.tensor([limits[row] <= step for row in live], device=device)
-        parents, words = hypotheses.expand(next_logits, full, [finished[row] for row in live])
-        state.reorder(parents)
-        best = hypotheses.scores[:, 0].tolist()
-        going = [
-            best[row] > float("-inf") and not finished[live[row]].done(best[row], step + 1, beam, limits[live[row]])
-            for row in range(len(live))
-        ]
-        if not all(going):
-            if state.mixer is not None:
-                for row, goes_on in enumerate(going):
-                    if not goes_on:
-                        text = torch.tensor(finished[live[row]].best, dtype=torch.long, device=device)
-                        state.mixer.settle(row, text)
-            kept = torch.tensor([row for row, goes_on in enumerate(going) if goes_on], dtype=torch.long, device=device)
-            live = [live[row] for row in kept.tolist()]
-            if not live:
-                break
-            words = words[kept]
-            hypotheses.keep(kept)
-            state.keep(kept)
-        next_logits = model.decode_one_token(state, words)
-    return finished
 
 
 class Decoder:
@@ -374,7 +222,7 @@ class Decoder:
         limits = [self.model.longest(length) for length in lengths]
         settings = self.settings
         found = beam_search(self.model, memory, prefix, limits, settings.beam, settings.length_penalty, context)
-        return [hypotheses.best for hypotheses in found]
+        return [hypothesis.tokens for hypothesis in found]
 
 
 class Walk:

@@ -155,7 +155,7 @@ class Transformer(nn.Module):
         states = self.decode_layers(x, attending)
         last = self.finish(states[prefix.current], states, attending)  # the start symbols: one a row
         positions = (prefix.places if self.restarts else prefix.positions)[prefix.current] + 1
-        return Decoding(positions, paths, attending.caches, mixer), self.embedding.logits(last)
+        return Decoding(positions, paths, attending.caches, attending.hidden, mixer), self.embedding.logits(last)
 
     def start_mix(
         self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
@@ -171,7 +171,7 @@ class Transformer(nn.Module):
         """Append a token to every hypothesis; the logits of the next: (rows, beam) -> (rows, beam, text_size)."""
         state.paths.extend()
         x = self.step_mix(self.embedding(tokens, state.positions[:, None]), state.mixer)
-        state.positions = state.positions + 1
-        attending = CachedAttending(state.caches, state.paths)
+        state.positions += 1
+        attending = CachedAttending(state)
         x = self.decode_layers(x, attending)
         return self.embedding.logits(self.finish(x, x, attending))

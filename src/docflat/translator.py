@@ -16,10 +16,11 @@ import torch
 
 from docflat.checkpoints import ModelFolder, load_model
 from docflat.compact import is_compact
-from docflat.decoding import Decoder, DecodingSettings, Ids
+from docflat.decoding import Decoder, DecodingSettings
 from docflat.errors import InputError
 from docflat.quantization import Int8Embedding, has_int8, quantize
 from docflat.scoring import Scorer
+from docflat.search import Ids
 from docflat.shipped import ENGLISH_GERMAN, model_folder
 from docflat.subwords import Subwords
 

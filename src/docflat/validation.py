@@ -11,8 +11,9 @@ import torch
 from docflat.batches import Plan
 from docflat.checkpoints import ModelFolder
 from docflat.corpus import Corpus
-from docflat.decoding import DecodingSettings, Ids, Mode
+from docflat.decoding import DecodingSettings, Mode
 from docflat.processes import Processes
+from docflat.search import Ids
 from docflat.transformer import Transformer
 from docflat.translator import Translator
 

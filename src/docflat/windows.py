@@ -18,7 +18,7 @@ from docflat.caches import KeysValues
 from docflat.rows import Rows
 
 if TYPE_CHECKING:
-    from docflat.decoding import Ids
+    from docflat.search import Ids
     from docflat.subwords import SideName
 
 

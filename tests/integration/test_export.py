@@ -10,9 +10,10 @@ import pytest
 from docflat.batches import flatten_side
 from docflat.checkpoints import load_model
 from docflat.cli import run
-from docflat.decoding import Decoder, DecodingSettings, Ids, SentenceList
+from docflat.decoding import Decoder, DecodingSettings, SentenceList
 from docflat.rows import Rows
 from docflat.scoring import Scorer
+from docflat.search import Ids
 
 from .conftest import run_training, stage
 

@@ -20,6 +20,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import docflat.search
 from conftest import (
     BOS,
     EOS,
@@ -50,10 +51,11 @@ from docflat.batches import Batch, Layout, Segments, Side, flatten_side, make_ba
 from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.config import RowSettings
-from docflat.decoding import Decoder, DecodingSettings, beam_search
+from docflat.decoding import Decoder, DecodingSettings
 from docflat.errors import InputError
 from docflat.layers import Attention
 from docflat.rows import Rows
+from docflat.search import Search, beam_search
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS
 from docflat.systems.abd import ABD
@@ -323,8 +325,8 @@ def test_a_large_beam_is_exhaustive_search(name: str) -> None:
             for penalty in penalties:
                 scores = [total / (len(text) + 1) ** penalty for total, text in zip(totals, texts, strict=True)]
                 best = int(np.argmax(scores))
-                assert found[penalty][row].best == texts[best]
-                assert found[penalty][row].best_score == pytest.approx(scores[best], rel=1e-5)
+                assert found[penalty][row].tokens == texts[best]
+                assert found[penalty][row].score == pytest.approx(scores[best], rel=1e-5)
                 lengths.add(len(texts[best]))
     assert len(lengths) > 1, "not always the shortest or the longest"
 
@@ -570,6 +572,74 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
         assert results["sentence"] != results["sequential"], "context matters, or this shows nothing"
 
 
+def again(step: Callable[[], None]) -> Callable[[], None]:
+    """In the place of a recorder: the step itself."""
+    return step
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_search_in_place_finds_what_a_search_with_growing_caches_finds(
+    variant: str, beam: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which the other tests hold to slow loops. Room is made several times, and rows end at different times."""
+    monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
+    name, _ = VARIANTS[variant]
+    lengths = set()
+    for seed in range(3):
+        model = build_variant(variant, seed=seed)
+        documents = random_documents(np.random.default_rng(seed), [4, 2])
+        batch, literal = batch_of(documents, name, context=2)
+        rows, target = rows_array(literal), corpus_of(documents).target
+        prefix = prefix_of(target, rows, layout_for(name))
+        context = GlobalContext(batch.target, torch.arange(len(rows)))
+        given = (prefix, [3, 17, 2, 6, 30, 5], beam, 2.0, context)  # a penalty that makes long ones good
+        expected = beam_search(model, model.encode(batch.source), *given)
+        with torch.inference_mode():
+            search = Search(model, model.encode(batch.source), *given)
+            assert search.state.stays
+            search.run_in_place(again)
+        for row, hypothesis in enumerate(expected):
+            assert search.found[row].tokens == hypothesis.tokens
+            assert search.found[row].score == pytest.approx(hypothesis.score, rel=1e-9)
+            lengths.add(len(hypothesis.tokens))
+    assert max(lengths) > 6, "beyond the first room, of 2, and the second, of 4"
+    assert len(lengths) > 2
+
+
+@torch.no_grad()
+def test_rows_that_see_each_other_grow_cannot_stay_in_place() -> None:
+    slow = Recomputed("docflat-c")
+    state, _ = slow.model.start_decoding(slow.memory, slow.prefix, 2)
+    assert not state.stays
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@torch.no_grad()
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_recorded_search_finds_what_a_plain_one_finds(variant: str) -> None:
+    """On a GPU, in float32: several batches after each other, in the memory of one recorder."""
+    name, _ = VARIANTS[variant]
+    for seed in range(3):
+        model = build_variant(variant, seed=seed).float().cuda()
+        documents = random_documents(np.random.default_rng(seed), [4, 2 + seed])
+        batch, literal = batch_of(documents, name, context=2)
+        rows, target = rows_array(literal), corpus_of(documents).target
+        prefix = prefix_of(target, rows, layout_for(name)).to(torch.device("cuda"))
+        context = GlobalContext(batch.target.to(torch.device("cuda")), torch.arange(len(rows), device="cuda"))
+        source = batch.source.to(torch.device("cuda"))
+        given = (prefix, [3, 17, 2, 6, 70, *[5] * (1 + seed)], 3, 1.0, context)
+        found = beam_search(model, model.encode(source), *given)
+        assert docflat.search.recorder.works
+        with torch.inference_mode():
+            search = Search(model, model.encode(source), *given)
+            search.run()
+        for row, hypothesis in enumerate(found):
+            assert hypothesis.tokens == search.found[row].tokens
+            assert hypothesis.score == pytest.approx(search.found[row].score, rel=1e-4)
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("variant", TARGET_FLAT_VARIANTS)
@@ -593,16 +663,16 @@ def test_partial_search_is_a_slow_simulation(variant: str, beam: int) -> None:
             lone = make_batch(corpus.source, corpus.target, own, layout_for(name))
             own_prefix = flatten_side(target, own, layout_for(name), close=False, prefix_only=True)
             expected += SlowPartial(model, lone, own_prefix, limits[start:end], beam, 1.0).search()
-        assert [row.best for row in found] == [tokens for _, tokens in expected]
-        assert [row.best_score for row in found] == pytest.approx([score for score, _ in expected], rel=1e-5)
-        assert all(len(row.best) <= limit for row, limit in zip(found, limits, strict=True))
+        assert [row.tokens for row in found] == [tokens for _, tokens in expected]
+        assert [row.score for row in found] == pytest.approx([score for score, _ in expected], rel=1e-5)
+        assert all(len(row.tokens) <= limit for row, limit in zip(found, limits, strict=True))
         for row in range(1, 4):  # each alone, with the same source memory: what it does without the others
             memory = model.encode(batch.source).take(torch.tensor([row]), torch.tensor([9]))
             own_prefix = flatten_side(
                 target, rows.take(slice(row, row + 1)), layout_for(name), close=False, prefix_only=True
             )
             (alone,) = beam_search(model, memory, own_prefix, [limits[row]], beam, 1.0)
-            changed_by_others += abs(alone.best_score - expected[row][0])
+            changed_by_others += abs(alone.score - expected[row][0])
     assert changed_by_others > 0.01, "the other rows matter"
 
 
@@ -785,10 +855,10 @@ def test_scores_are_what_the_model_says() -> None:
         prefix = flatten_side(Sentences([[]] * 4), rows, layout, close=False)
         found = beam_search(model, model.encode(batch.source), prefix, [9] * 4, 4, 0.7)
         corpus = corpus_of(documents)
-        texts = Sentences([hypotheses.best for hypotheses in found])
+        texts = Sentences([hypotheses.tokens for hypotheses in found])
         scored = make_batch(corpus.source, texts, rows, layout)
         log_probabilities = model.logits(scored).log_softmax(-1).gather(1, scored.labels[:, None])[:, 0]
     totals = log_probabilities.split(scored.target.sentences.lengths.tolist())
     for hypotheses, total in zip(found, totals, strict=True):
-        assert hypotheses.best_score == pytest.approx(float(total.sum()) / len(total) ** 0.7, rel=1e-5)
-        assert math.isfinite(hypotheses.best_score)
+        assert hypotheses.score == pytest.approx(float(total.sum()) / len(total) ** 0.7, rel=1e-5)
+        assert math.isfinite(hypotheses.score)

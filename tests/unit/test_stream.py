@@ -38,9 +38,10 @@ from conftest import (
 from docflat import Translator, cli
 from docflat.batches import Side, make_batch
 from docflat.caches import Keeper
-from docflat.decoding import Decoder, Hypotheses
+from docflat.decoding import Decoder
 from docflat.errors import InputError
 from docflat.rows import Rows
+from docflat.search import Hypothesis
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS
 from docflat.systems.docflat import DocFlat
@@ -72,15 +73,13 @@ class Forced:
 
     def __call__(
         self, model: Transformer, memory: Any, prefix: Side, limits: Any, beam: int, penalty: float, context: Any
-    ) -> list[Hypotheses]:
+    ) -> list[Hypothesis]:
         tokens = next(self.todo)
         state, logits = model.start_decoding(memory, prefix, 1, context)
         found = [logits[0]]
         found += [model.decode_one_token(state, torch.tensor([[token]]))[0, 0] for token in tokens]
         self.logits.append(torch.stack(found))
-        hypotheses = Hypotheses(penalty)
-        hypotheses.add(tokens, 0.0)
-        return [hypotheses]
+        return [Hypothesis(tokens, 0.0)]
 
 
 def forced_logits(decoder: Decoder, source: Sequence[Ids], target: Sequence[Ids]) -> list[Tensor]:
@@ -214,11 +213,8 @@ def test_a_long_document_holds_no_more_than_a_short_one(variant: str) -> None:
     model = build_variant(variant)
     decoder = decoder_for(name, model, window=4)
 
-    def same_translations(model: Any, memory: Any, prefix: Side, *rest: Any) -> list[Hypotheses]:
-        found = [Hypotheses(1.0) for _ in range(len(prefix.rows))]
-        for hypotheses in found:
-            hypotheses.add([7, 8, 9], 0.0)
-        return found
+    def same_translations(model: Any, memory: Any, prefix: Side, *rest: Any) -> list[Hypothesis]:
+        return [Hypothesis([7, 8, 9], 0.0)] * len(prefix.rows)
 
     held: dict[int, int] = {}
     with patch.object(docflat.decoding, "beam_search", same_translations):

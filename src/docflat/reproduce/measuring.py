@@ -16,9 +16,10 @@ from docflat.atomic import write_whole
 from docflat.checkpoints import read_json
 from docflat.contexts import score_examples
 from docflat.contrastive import accuracies, is_right
-from docflat.decoding import DecodingSettings, Ids
+from docflat.decoding import DecodingSettings
 from docflat.metrics import Metrics, SegmentMean
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
+from docflat.search import Ids
 from docflat.testsets import Marking, Side, read_beside
 from docflat.translator import Translator
 

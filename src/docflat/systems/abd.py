@@ -77,11 +77,15 @@ class RowMixer:
     """What is added to every token of a row."""
 
     read: Tensor  # (rows, dim)
+    stays: bool = True
 
     def keep(self, rows: Tensor) -> None:
         self.read = self.read[rows]
 
     def compact(self, index: Tensor) -> None:
+        pass
+
+    def make_room(self, slots: int) -> None:
         pass
 
     def settle(self, row: int, tokens: Tensor) -> None:

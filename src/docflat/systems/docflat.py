@@ -222,7 +222,7 @@ class FlatMixer:
         self.given = given  # start symbols of this batch's sentences, or the whole global context
         nothing = given.keys.new_zeros(len(prefix.rows), given.keys.shape[1], 0, given.keys.shape[3])
         self.grown = [Grown(nothing, is_keys=True), Grown(nothing)]  # keys and values of the own sentence
-        self.growing = growing
+        self.growing, self.stays = growing, not growing
         if growing:
             groups, slots, _ = given.seen.shape
             self.first_position = prefix.rows.lengths  # (all rows,)
@@ -286,7 +286,9 @@ class FlatMixer:
     def step(self, x: Tensor) -> Tensor:
         """The newest token of every hypothesis: (rows, beam, dim)."""
         query, key, value = self.flat.attention.project(x)
-        keys, values = self.grown[0].append(key), self.grown[1].append(value)
+        keys, values = (
+            grown.append(new, self.paths.newest) for grown, new in zip(self.grown, (key, value), strict=True)
+        )
         given = self._with_best() if self.growing else self.given
         return self.flat.mix(x, self.flat.attention.join(read_cache(query, given, keys, values, self.paths.bias)))
 
@@ -317,6 +319,10 @@ class FlatMixer:
     def compact(self, index: Tensor) -> None:
         for grown in self.grown:
             grown.compact(index)
+
+    def make_room(self, slots: int) -> None:
+        for grown in self.grown:
+            grown.make_room(slots)
 
     def settle(self, row: int, tokens: Tensor) -> None:
         """The others see a finished row's translation, which need not be the best hypothesis they saw last."""

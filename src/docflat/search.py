@@ -1,0 +1,320 @@
+"""Beam search over cached rows.
+
+All that a step changes is in tensors that stay where they are, and no step waits for the host: on a GPU a step is
+recorded once as a CUDA graph and replayed, since it is hundreds of launches of kernels that take microseconds each.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from docflat.attending import Memory
+from docflat.batches import Side
+from docflat.caches import Decoding, GlobalContext, KeptContext
+from docflat.console import warn
+from docflat.layers import kernels
+from docflat.transformer import Transformer, Vocabulary
+
+Ids = list[int]
+NEVER = float("-inf")
+STRETCH = 128  # words of the vocabulary, of which one maximum is taken
+FIRST_ROOM = 32  # steps that are recorded for at first; then for as many again as there were
+LOOK_EVERY = 4  # recorded steps between two looks at whether all rows are finished
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished translation."""
+
+    tokens: Ids  # without </s>
+    score: float  # log-probability, that of </s> included, by length ** penalty
+
+
+def best_of_many(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`topk` over the last dimension, on a CPU four times as fast for a whole vocabulary: (..., count) each.
+
+    The best of all are in the stretches with the best maxima, as many stretches as are asked for.
+    """
+    stretches = x.shape[-1] // STRETCH
+    if x.is_cuda or stretches < 4 * count:
+        top, which = x.topk(count, dim=-1)
+        return top, which
+    whole = stretches * STRETCH
+    maxima = x[..., :whole].unflatten(-1, (stretches, STRETCH)).amax(-1)
+    first = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * STRETCH
+    where = (first + torch.arange(STRETCH)).flatten(-2)  # (..., count * STRETCH)
+    rest = torch.arange(whole, x.shape[-1]).expand(*x.shape[:-1], -1)
+    where = torch.cat([where, rest], dim=-1)
+    top, which = x.gather(-1, where).topk(count, dim=-1)
+    return top, where.gather(-1, which)
+
+
+def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tensor, Tensor, Tensor]:
+    """The best words that are text and their log-probabilities, (..., count) each; that of the end, (...).
+
+    logits (..., text_size), which are written over. Where kernels can be had, they are read once and no more.
+    """
+    size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
+    count = min(count, size - first)
+    if kernels is not None and logits.is_cuda and size >= 4 * count * STRETCH:
+        totals, maxima = kernels.summarize(logits, first, STRETCH)  # (..., 1), (..., stretches)
+        stretch = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * STRETCH
+        where = (stretch + torch.arange(STRETCH, device=logits.device)).flatten(-2)
+        text = (where >= first) & (where < size)
+        found = logits.gather(-1, where.clamp_max(size - 1)).float().masked_fill(~text, NEVER)
+        top, which = found.topk(count, dim=-1)
+        return top - totals, where.gather(-1, which), logits[..., vocabulary.eos].float() - totals[..., 0]
+    found = logits.float()
+    if found.device.type == "cpu":  # in place: with so many numbers, memory is what takes time
+        torch.log_softmax(found, -1, out=found)
+    else:  # where nobody has tried whether it may be written over while it is read
+        found = found.log_softmax(-1)
+    ends = found[..., vocabulary.eos].clone()
+    found[..., :first] = NEVER
+    top, words = best_of_many(found, count)
+    return top, words, ends
+
+
+class Beam:
+    """The live hypotheses of a batch of rows, and the best finished one of each row."""
+
+    def __init__(
+        self, limits: Sequence[int], size: int, length_penalty: float, vocabulary: Vocabulary, device: torch.device
+    ) -> None:
+        """limits: most tokens of each row."""
+        rows = len(limits)
+        self.size, self.length_penalty, self.vocabulary = size, length_penalty, vocabulary
+        self.limits = torch.tensor(limits, device=device)
+        self.length = torch.zeros(1, dtype=torch.long, device=device)  # of the live hypotheses
+        self.scores = torch.full((rows, size), NEVER, device=device)  # their log-probabilities, the best first
+        self.scores[:, 0] = 0  # at first all hypotheses of a row are the same one
+        self.live = torch.ones(rows, dtype=torch.bool, device=device)
+        # How each hypothesis came about: the one that it goes on from, and its word. (steps, rows, size)
+        self.parents, self.words = (
+            torch.zeros(max(limits) + 1, rows, size, dtype=torch.long, device=device) for _ in range(2)
+        )
+        self.finished = torch.zeros(rows, dtype=torch.long, device=device)  # how many
+        self.best_score = torch.full((rows,), NEVER, dtype=torch.float64, device=device)
+        self.best_length, self.best_parent = torch.zeros_like(self.finished), torch.zeros_like(self.finished)
+
+    def expand(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Grow by a token: which hypothesis each one goes on from, and its newest token, (rows, beam) each.
+
+        logits (rows, beam, text_size), which are written over; one for all hypotheses of a row, (rows, 1, text_size),
+        will do where they are the same.
+        """
+        end = self.vocabulary.eos
+        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
+        top, words, ends = best_words(logits, 2 * self.size, self.vocabulary)
+        top = top.masked_fill((self.limits <= self.length)[:, None, None], NEVER)  # only the end may come
+        ends = ends.masked_fill(self.length == 0, NEVER)  # an empty translation would lose a sentence
+        top = torch.cat([top, ends[..., None]], dim=-1).expand(-1, self.size, -1)
+        words = nn.functional.pad(words, (0, 1), value=end).expand(-1, self.size, -1)
+
+        totals = (self.scores[:, :, None] + top).flatten(1)
+        top, which = totals.topk(min(2 * self.size, totals.shape[1]), dim=1)
+        parents, words = which // words.shape[2], words.flatten(1).gather(1, which)
+        ended = words == end
+        self._finish(top, parents, ended)
+
+        # Those that go on, in their order, before those that ended.
+        place = torch.arange(top.shape[1], device=top.device)
+        order = (place + ended * len(place)).topk(min(self.size, len(place)), dim=1, largest=False).indices
+        missing = self.size - order.shape[1]  # a vocabulary smaller than the beam
+        going = top.masked_fill(ended, NEVER).gather(1, order)
+        self.scores.copy_(nn.functional.pad(going, (0, missing), value=NEVER))
+        parents, words = (nn.functional.pad(x.gather(1, order), (0, missing)) for x in (parents, words))
+        self.parents.index_copy_(0, self.length, parents[None])
+        self.words.index_copy_(0, self.length, words[None])
+        self.length += 1
+        self.live &= ~self._done()
+        return parents, words
+
+    def _finish(self, top: Tensor, parents: Tensor, ended: Tensor) -> None:
+        """Note the best of the hypotheses that end here, of rows that are still searched; (rows, candidates) each."""
+        ended = (ended & top.isfinite() & self.live[:, None])[:, : self.size]
+        first = ended & (ended.cumsum(1) == 1)  # they are all of one length, and the best comes first
+        total, parent = ((x[:, : self.size] * first).sum(1) for x in (top.nan_to_num(neginf=0.0), parents))
+        score = self._score(total, self.length + 1)
+        better = first.any(1) & (score > self.best_score)
+        self.best_score.copy_(torch.where(better, score, self.best_score))
+        self.best_length.copy_(torch.where(better, self.length, self.best_length))
+        self.best_parent.copy_(torch.where(better, parent, self.best_parent))
+        self.finished += ended.sum(1)
+
+    def _score(self, log_probability: Tensor, length: Tensor) -> Tensor:
+        return log_probability.double() / length.double() ** self.length_penalty
+
+    def _done(self) -> Tensor:
+        """No live hypothesis can win any more, or enough are finished and the best of them leads: (rows,).
+
+        Enough alone would not do: a model that is sure of itself leaves only bad hypotheses to end early, and they
+        would crowd out the good one.
+        """
+        best = self.scores[:, 0]
+        leading = (self.finished >= self.size) & (self.best_score >= self._score(best, self.length))
+        out_of_reach = self.best_score >= self._score(best, self.limits + 1)
+        return (self.finished > 0) & (leading | out_of_reach) | (best == NEVER)
+
+    def best(self, rows: Sequence[int]) -> list[Hypothesis]:
+        """Of these rows."""
+        index = torch.tensor(rows, dtype=torch.long, device=self.live.device)
+        lengths = self.best_length[index].tolist()
+        steps = max(lengths, default=0)
+        parents, words = (x[:steps, index].cpu() for x in (self.parents, self.words))  # (steps, rows, size)
+        found = []
+        for n, (length, k, score) in enumerate(
+            zip(lengths, self.best_parent[index].tolist(), self.best_score[index].tolist(), strict=True)
+        ):
+            tokens = []
+            for step in reversed(range(length)):
+                tokens.append(int(words[step, n, k]))
+                k = int(parents[step, n, k])
+            found.append(Hypothesis(tokens[::-1], score))
+        return found
+
+    def keep(self, rows: Tensor) -> None:
+        self.limits, self.scores, self.live = self.limits[rows], self.scores[rows], self.live[rows]
+        self.parents, self.words = self.parents[:, rows], self.words[:, rows]
+        self.finished, self.best_score = self.finished[rows], self.best_score[rows]
+        self.best_length, self.best_parent = self.best_length[rows], self.best_parent[rows]
+
+
+class Search:
+    """Rows on their way."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        memory: Memory,
+        prefix: Side,
+        limits: Sequence[int],
+        beam: int,
+        length_penalty: float,
+        context: GlobalContext | KeptContext | None,
+    ) -> None:
+        self.model = model
+        self.state: Decoding
+        self.state, logits = model.start_decoding(memory, prefix, beam, context)
+        self.beam = Beam(limits, beam, length_penalty, model.vocabulary, logits.device)
+        self.rows = list(range(len(limits)))  # which row each row of the tensors is
+        self.found: dict[int, Hypothesis] = {}  # by row
+        parents, self.words = self.beam.expand(logits[:, None])
+        self.state.reorder(parents)
+
+    def step(self) -> None:
+        parents, words = self.beam.expand(self.model.decode_one_token(self.state, self.words))
+        self.state.reorder(parents)
+        self.words.copy_(words)
+
+    def drop_finished(self) -> None:
+        live = self.beam.live.tolist()
+        if all(live):
+            return
+        done = [n for n, goes_on in enumerate(live) if not goes_on]
+        for n, hypothesis in zip(done, self.beam.best(done), strict=True):
+            self.found[self.rows[n]] = hypothesis
+            if self.state.mixer is not None:
+                self.state.mixer.settle(n, torch.tensor(hypothesis.tokens, dtype=torch.long, device=self.words.device))
+        kept = torch.tensor(
+            [n for n, goes_on in enumerate(live) if goes_on], dtype=torch.long, device=self.words.device
+        )
+        self.rows = [self.rows[n] for n in kept.tolist()]
+        self.words = self.words[kept]
+        self.beam.keep(kept)
+        self.state.keep(kept)
+
+    def run(self) -> None:
+        """To the end; a row that is finished is left out from then on."""
+        self.drop_finished()
+        while self.rows:
+            self.step()
+            self.drop_finished()
+
+    def run_in_place(self, record: Callable[[Callable[[], None]], Callable[[], None]]) -> None:
+        """To the end, in tensors that stay; finished rows are left out only when others take their place.
+
+        record: makes of a step one that does the same, as often as it is called.
+        """
+        room = FIRST_ROOM
+        while self.rows:
+            self.drop_finished()
+            if not self.rows:
+                return
+            steps = min(room, int(self.beam.limits.max()) + 1 - int(self.beam.length))
+            self.state.make_room(steps)
+            self.step()  # as it is: what is done the first time only must not be recorded
+            again = record(self.step)
+            for number in range(1, steps):
+                if number % LOOK_EVERY == 0 and not bool(self.beam.live.any()):
+                    break
+                again()
+            room *= 2
+
+
+class Recorder(threading.local):
+    """Records steps as CUDA graphs, one after the other in the same memory; a thread has its own."""
+
+    def __init__(self) -> None:
+        self.streams: dict[torch.device, torch.cuda.Stream] = {}
+        self.last: dict[torch.device, torch.cuda.CUDAGraph] = {}
+        self.works = True
+
+    def stream(self, device: torch.device) -> torch.cuda.Stream:
+        if device not in self.streams:
+            self.streams[device] = torch.cuda.Stream(device)
+        return self.streams[device]
+
+    def record(self, step: Callable[[], None]) -> Callable[[], None]:
+        """On the stream of this recorder. Nothing is computed; where it cannot be recorded, it is the step itself."""
+        device = torch.device("cuda", torch.cuda.current_device())
+        last, graph = self.last.get(device), torch.cuda.CUDAGraph()
+        try:
+            # Not `torch.cuda.graph`: it collects garbage and gives memory back, which takes longer than a sentence.
+            graph.capture_begin(None if last is None else last.pool(), capture_error_mode="thread_local")
+            try:
+                step()
+            finally:
+                graph.capture_end()
+        except RuntimeError as error:
+            if self.works:
+                warn(f"decoding cannot be recorded as a CUDA graph, so it is slower: {str(error).splitlines()[0]}")
+            self.works = False
+            return step
+        self.last[device] = graph  # the one before it was kept until now: with it, its memory would go
+        return graph.replay
+
+
+recorder = Recorder()
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    memory: Memory,
+    prefix: Side,
+    limits: Sequence[int],
+    beam: int,
+    length_penalty: float,
+    context: GlobalContext | KeptContext | None = None,
+) -> list[Hypothesis]:
+    """Translate the rows of an encoded batch; limits: most tokens of each row."""
+    device = model.embedding.weight.device
+    on_stream: AbstractContextManager[object] = nullcontext()
+    if device.type == "cuda":
+        stream = recorder.stream(device)
+        stream.wait_stream(torch.cuda.current_stream(device))
+        on_stream = torch.cuda.stream(stream)
+    with on_stream:
+        search = Search(model, memory, prefix, limits, beam, length_penalty, context)
+        if device.type == "cuda" and recorder.works and search.state.stays:
+            search.run_in_place(recorder.record)
+        else:
+            search.run()
+    return [search.found[row] for row in range(len(limits))]
