@@ -40,7 +40,7 @@ from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.subwords import Subwords
 from docflat.systems import find_system
-from docflat.training import Learner, Step
+from docflat.training import SAMPLE, Learner, Step
 from docflat.transformer import Vocabulary
 
 SMOOTHING, DROPOUT = 0.1, 0.1
@@ -54,6 +54,7 @@ class Task:
 
     sizes: ModelSizes
     vocabulary: Vocabulary
+    sample: list[Batch]  # from all over the data
     warmup: list[Batch]
     rounds: list[list[Batch]]  # none is seen twice: in training, too, sizes hardly ever repeat
     batch_tokens: int
@@ -82,7 +83,7 @@ def ours(task: Task) -> Peer:
     rates = {name: 1.0 for name, _ in model.named_parameters()}
     learner = Learner(model, rates, stage, recipe, Processes.start("auto"), [1, 0])
     if learner.records:
-        learner.shapes = shapes_around(task.warmup, task.batch_tokens)
+        learner.shapes = shapes_around(task.sample, task.batch_tokens)
 
     def laid_out(batch: Batch) -> Step:
         return Step([batch], [0], len(batch.labels), 0, 0, learner.pack(batch))
@@ -307,7 +308,9 @@ def read_task(options: argparse.Namespace) -> Task:
     precision: Literal["fp32", "bf16"] = options.precision or ("bf16" if device.type == "cuda" else "fp32")
     firsts = range(options.warmup, wanted, options.steps)
     rounds = [batches[first : first + options.steps] for first in firsts]
-    return Task(sizes, vocabulary, batches[: options.warmup], rounds, budget, options.pad_to, device, precision)
+    sample = [plan[number] for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]  # as `Learner.prepare` does
+    warmup = batches[: options.warmup]
+    return Task(sizes, vocabulary, sample, warmup, rounds, budget, options.pad_to, device, precision)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory, TargetAttending
 from docflat.batches import Segments, Side
-from docflat.layers import Attention, Reach
+from docflat.layers import Attention, Reach, has_kernel, kernels
+
+Change = Callable[[Tensor], Tensor]
 
 
 def upright(keys: Tensor) -> Tensor:
@@ -41,6 +43,13 @@ class Given:
         if self.place is not None:
             return Given(self.keys, self.values, self.seen, self.place[rows])
         return Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
+
+    def each(self, change: Change) -> Given:
+        """The same with another tensor in the place of every one that attention reads."""
+        place = None if self.place is None else change(self.place)
+        changed = Given(change(self.keys), change(self.values), self.seen, place)
+        changed.bias = change(self.bias)
+        return changed
 
     def gather(self, x: Tensor) -> Tensor:
         """By row -> by group: (rows, beam, heads, n) -> (groups, heads, slots * beam, n)."""
@@ -121,6 +130,10 @@ class Paths:
 
     def keep(self, rows: Tensor) -> None:
         self.slots, self.bias = self.slots[rows], self.bias[rows]
+
+    def each(self, change: Change) -> None:
+        assert self.newest is not None
+        self.bias, self.newest = change(self.bias), change(self.newest)
 
 
 class Grown:
@@ -244,6 +257,9 @@ class Cache(Protocol):
     def make_room(self, slots: int) -> None:
         """For so many more: from now on tensors stay in their place."""
 
+    def each(self, change: Change) -> None:
+        """Put another tensor into the place of every one."""
+
 
 class OwnCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
@@ -264,6 +280,9 @@ class OwnCache:
         self.keys.make_room(slots)
         self.values.make_room(slots)
 
+    def each(self, change: Change) -> None:
+        self.keys.part, self.values.part = change(self.keys.part), change(self.values.part)
+
 
 @dataclass
 class SourceCache:
@@ -283,6 +302,9 @@ class SourceCache:
         keys, values = (nn.functional.pad(x, (0, 0, 0, missing)) for x in (keys, values))
         self.given = Given(upright(keys), values, nn.functional.pad(seen, (0, missing)))
 
+    def each(self, change: Change) -> None:
+        self.given = self.given.each(change)
+
 
 @dataclass
 class PreviousCache:
@@ -300,6 +322,9 @@ class PreviousCache:
 
     def make_room(self, slots: int) -> None:
         pass
+
+    def each(self, change: Change) -> None:
+        self.keys, self.values, self.seen = change(self.keys), change(self.values), change(self.seen)
 
 
 @dataclass(frozen=True)
@@ -347,6 +372,7 @@ class Mixer(Protocol):
     def keep(self, rows: Tensor) -> None: ...
     def compact(self, index: Tensor) -> None: ...
     def make_room(self, slots: int) -> None: ...
+    def each(self, change: Change) -> None: ...
     def settle(self, row: int, tokens: Tensor) -> None:
         """A row is finished; these are the words of its current sentence."""
 
@@ -374,6 +400,14 @@ class Decoding:
             self.hidden[reach] = nn.functional.pad(bias, (0, missing), value=float("-inf"))
         for part in self.parts():
             part.make_room(slots)
+
+    def each(self, change: Change) -> None:
+        """Put another tensor into the place of every one that decoding a token reads or writes."""
+        self.positions = change(self.positions)
+        self.paths.each(change)
+        self.hidden = {reach: change(bias) for reach, bias in self.hidden.items()}
+        for part in self.parts():
+            part.each(change)
 
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
@@ -498,6 +532,9 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Ten
     if not keys.shape[-2]:
         return torch.zeros_like(query)
     if query.is_cuda:
+        if query.dim() == 4 and query.shape[2] <= 16 and bias.shape[1] == 1 and has_kernel(query):
+            few: Tensor = kernels.attend_few(query, keys, values, bias)
+            return few
         return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=bias.to(query.dtype))
     # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
     scores = torch.add(bias, query @ keys.mT, alpha=query.shape[-1] ** -0.5)

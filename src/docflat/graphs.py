@@ -20,6 +20,7 @@ from docflat.loss import IGNORED
 from docflat.transformer import Transformer
 
 TILE = 64  # tokens, of the attention kernels: shapes are multiples of it
+LONGEST_PADDING = 256  # tokens of one segment: padding attends to itself, at a cost that grows with the square
 WARM_UPS = 2  # before recording: they compile, and choose kernels
 
 
@@ -51,7 +52,7 @@ class SideShape:
 
         def spare(longest: int) -> int:
             """Segments of padding, for a batch of which up to a quarter is padding."""
-            return tokens // (4 * longest) + 2
+            return tokens // (4 * min(longest, LONGEST_PADDING)) + 2
 
         # At least one token of padding: what fills the current sentences up has to be somewhere.
         tokens = _up(min(budget, most(lambda side: len(side.tokens), 1.05)) + 1)
@@ -95,9 +96,9 @@ class DoesNotFit(Exception):
 
 
 def fill_segments(segments: Segments, total: int, count: int, longest: int) -> Segments:
-    """Further segments up to the token `total`, as long as may be, then empty ones: `count` in all."""
-    end = int(segments.starts[-1])
-    stretches = torch.arange(end + longest, total + longest, longest, dtype=torch.int32).clamp_max(total)
+    """Further segments up to the token `total`, rather long ones, then empty ones: `count` in all."""
+    end, step = int(segments.starts[-1]), min(longest, LONGEST_PADDING)
+    stretches = torch.arange(end + step, total + step, step, dtype=torch.int32).clamp_max(total)
     starts = torch.cat([segments.starts, stretches])
     if len(starts) - 1 > count or segments.longest > longest:
         raise DoesNotFit

@@ -246,6 +246,66 @@ segment_attention.register_autograd(_go_back, setup_context=_keep)
 
 
 @triton.jit
+def _few_kernel(
+    query, key, value, bias, output, queries, keys,
+    q_row, q_head, q_query, k_row, k_head, k_key, v_row, v_head, v_key, b_row, b_query,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """All queries of one head of one row."""
+    log2e: tl.constexpr = 1.4426950408889634
+    scale: tl.constexpr = SIZE**-0.5 * log2e
+    row, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
+    few, dims = tl.arange(0, QUERIES), tl.arange(0, SIZE)
+    there = few[:, None] < queries
+    q = tl.load(query + row * q_row + head * q_head + few[:, None] * q_query + dims[None, :], mask=there, other=0.0)
+    highest = tl.full([QUERIES], float("-inf"), tl.float32)
+    total = tl.zeros([QUERIES], tl.float32)
+    mixed = tl.zeros([QUERIES, SIZE], tl.float32)
+    for first in range(0, keys, TILE):
+        columns = first + tl.arange(0, TILE)
+        inside = columns[:, None] < keys
+        k = tl.load(
+            key + row * k_row + head * k_head + columns[:, None] * k_key + dims[None, :], mask=inside, other=0.0
+        )
+        v = tl.load(
+            value + row * v_row + head * v_head + columns[:, None] * v_key + dims[None, :], mask=inside, other=0.0
+        )
+        b = tl.load(
+            bias + row * b_row + few[:, None] * b_query + columns[None, :],
+            mask=there & (columns[None, :] < keys),
+            other=float("-inf"),
+        )
+        scores = tl.dot(q, tl.trans(k)) * scale + b.to(tl.float32) * log2e
+        higher = tl.maximum(highest, tl.max(scores, 1))
+        seen = tl.where(higher == float("-inf"), 0.0, higher)  # so far nothing is seen
+        weights = tl.exp2(scores - seen[:, None])
+        shrink = tl.exp2(highest - seen)
+        total = total * shrink + tl.sum(weights, 1)
+        mixed = mixed * shrink[:, None] + tl.dot(weights.to(v.dtype), v)
+        highest = higher
+    mixed = mixed / tl.where(total > 0, total, 1.0)[:, None]
+    place = ((row * queries + few[:, None]) * HEADS + head) * SIZE + dims[None, :]
+    tl.store(output + place, mixed.to(q.dtype), mask=there)
+
+
+def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """Attention of up to 16 queries a row, as decoding has them: (rows, heads, queries, size), laid out by queries.
+
+    keys and values (rows, heads, keys, size); bias (rows, 1, queries or 1, keys) is added to scores.
+    """
+    rows, heads, queries, size = query.shape
+    bias = bias.expand(-1, -1, queries, -1)
+    query, keys, values, bias = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, keys, values, bias))
+    output = torch.empty(rows, queries, heads, size, dtype=query.dtype, device=query.device)
+    _few_kernel[(rows * heads,)](
+        query, keys, values, bias, output, queries, keys.shape[2],
+        *query.stride()[:3], *keys.stride()[:3], *values.stride()[:3], bias.stride(0), bias.stride(2),
+        HEADS=heads, SIZE=size, QUERIES=16, TILE=TILE, num_warps=WARPS,
+    )  # fmt: skip
+    return output.transpose(1, 2)
+
+
+@triton.jit
 def _summarize_kernel(
     logits, totals, maxima, size, stretches, first_text,
     STRETCH: tl.constexpr, AT_ONCE: tl.constexpr,
@@ -278,6 +338,6 @@ def summarize(logits: Tensor, first_text: int, stretch: int) -> tuple[Tensor, Te
     totals = torch.empty(*shape, 1, dtype=torch.float32, device=logits.device)
     maxima = torch.empty(*shape, stretches, dtype=torch.float32, device=logits.device)
     _summarize_kernel[(totals.numel(),)](
-        logits, totals, maxima, size, stretches, first_text, STRETCH=stretch, AT_ONCE=32, num_warps=8
+        logits, totals, maxima, size, stretches, first_text, STRETCH=stretch, AT_ONCE=4096 // stretch, num_warps=8
     )
     return totals, maxima

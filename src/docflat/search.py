@@ -7,16 +7,20 @@ recorded once as a CUDA graph and replayed, since it is hundreds of launches of 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import Decoding, GlobalContext, KeptContext
+from docflat.caches import Change, Decoding, GlobalContext, KeptContext
 from docflat.console import warn
 from docflat.layers import kernels
 from docflat.transformer import Transformer, Vocabulary
@@ -24,8 +28,10 @@ from docflat.transformer import Transformer, Vocabulary
 Ids = list[int]
 NEVER = float("-inf")
 STRETCH = 128  # words of the vocabulary, of which one maximum is taken
+GPU_STRETCH = 64  # with it torch's `topk` has less than 800 numbers to look at: from there on it is slower
 FIRST_ROOM = 32  # steps that are recorded for at first; then for as many again as there were
 LOOK_EVERY = 4  # recorded steps between two looks at whether all rows are finished
+RECORDINGS = 2  # kept for batches of the same shape, each with caches for a batch
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,10 @@ def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tens
     """
     size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
     count = min(count, size - first)
-    if kernels is not None and logits.is_cuda and size >= 4 * count * STRETCH:
-        totals, maxima = kernels.summarize(logits, first, STRETCH)  # (..., 1), (..., stretches)
-        stretch = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * STRETCH
-        where = (stretch + torch.arange(STRETCH, device=logits.device)).flatten(-2)
+    if kernels is not None and logits.is_cuda and size >= 4 * count * GPU_STRETCH:
+        totals, maxima = kernels.summarize(logits, first, GPU_STRETCH)  # (..., 1), (..., stretches)
+        stretch = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * GPU_STRETCH
+        where = (stretch + torch.arange(GPU_STRETCH, device=logits.device)).flatten(-2)
         text = (where >= first) & (where < size)
         found = logits.gather(-1, where.clamp_max(size - 1)).float().masked_fill(~text, NEVER)
         top, which = found.topk(count, dim=-1)
@@ -96,9 +102,8 @@ class Beam:
         self.scores[:, 0] = 0  # at first all hypotheses of a row are the same one
         self.live = torch.ones(rows, dtype=torch.bool, device=device)
         # How each hypothesis came about: the one that it goes on from, and its word. (steps, rows, size)
-        self.parents, self.words = (
-            torch.zeros(max(limits) + 1, rows, size, dtype=torch.long, device=device) for _ in range(2)
-        )
+        steps = -(-(max(limits) + 1) // 64) * 64  # few shapes, so that what is recorded is of use again
+        self.parents, self.words = (torch.zeros(steps, rows, size, dtype=torch.long, device=device) for _ in range(2))
         self.finished = torch.zeros(rows, dtype=torch.long, device=device)  # how many
         self.best_score = torch.full((rows,), NEVER, dtype=torch.float64, device=device)
         self.best_length, self.best_parent = torch.zeros_like(self.finished), torch.zeros_like(self.finished)
@@ -124,12 +129,15 @@ class Beam:
         self._finish(top, parents, ended)
 
         # Those that go on, in their order, before those that ended.
-        place = torch.arange(top.shape[1], device=top.device)
-        order = (place + ended * len(place)).topk(min(self.size, len(place)), dim=1, largest=False).indices
-        missing = self.size - order.shape[1]  # a vocabulary smaller than the beam
-        going = top.masked_fill(ended, NEVER).gather(1, order)
+        count = top.shape[1]
+        place = torch.where(ended, count - ended.flip(1).cumsum(1).flip(1), (~ended).cumsum(1) - 1)
+        going, parents, words = (
+            torch.zeros_like(x).scatter_(1, place, x)[:, : self.size]
+            for x in (top.masked_fill(ended, NEVER), parents, words)
+        )
+        missing = self.size - going.shape[1]  # a vocabulary smaller than the beam
         self.scores.copy_(nn.functional.pad(going, (0, missing), value=NEVER))
-        parents, words = (nn.functional.pad(x.gather(1, order), (0, missing)) for x in (parents, words))
+        parents, words = nn.functional.pad(parents, (0, missing)), nn.functional.pad(words, (0, missing))
         self.parents.index_copy_(0, self.length, parents[None])
         self.words.index_copy_(0, self.length, words[None])
         self.length += 1
@@ -165,25 +173,28 @@ class Beam:
     def best(self, rows: Sequence[int]) -> list[Hypothesis]:
         """Of these rows."""
         index = torch.tensor(rows, dtype=torch.long, device=self.live.device)
-        lengths = self.best_length[index].tolist()
-        steps = max(lengths, default=0)
-        parents, words = (x[:steps, index].cpu() for x in (self.parents, self.words))  # (steps, rows, size)
-        found = []
-        for n, (length, k, score) in enumerate(
-            zip(lengths, self.best_parent[index].tolist(), self.best_score[index].tolist(), strict=True)
-        ):
-            tokens = []
-            for step in reversed(range(length)):
-                tokens.append(int(words[step, n, k]))
-                k = int(parents[step, n, k])
-            found.append(Hypothesis(tokens[::-1], score))
-        return found
+        lengths, k, scores = (x[index].cpu().numpy() for x in (self.best_length, self.best_parent, self.best_score))
+        steps = int(lengths.max(initial=0))
+        parents, words = (x[:steps].cpu().numpy() for x in (self.parents, self.words))  # (steps, rows, size)
+        tokens = np.zeros((len(rows), steps), dtype=np.int64)
+        for step in reversed(range(steps)):  # back along all paths at once, as far as they have got
+            tokens[:, step] = words[step, rows, k]
+            k = np.where(lengths > step, parents[step, rows, k], k)
+        ends = zip(tokens, lengths, scores.tolist(), strict=True)
+        return [Hypothesis(text[:end].tolist(), score) for text, end, score in ends]
 
     def keep(self, rows: Tensor) -> None:
         self.limits, self.scores, self.live = self.limits[rows], self.scores[rows], self.live[rows]
         self.parents, self.words = self.parents[:, rows], self.words[:, rows]
         self.finished, self.best_score = self.finished[rows], self.best_score[rows]
         self.best_length, self.best_parent = self.best_length[rows], self.best_parent[rows]
+
+    def each(self, change: Change) -> None:
+        """Put another tensor into the place of every one."""
+        self.limits, self.length, self.scores = change(self.limits), change(self.length), change(self.scores)
+        self.live, self.parents, self.words = change(self.live), change(self.parents), change(self.words)
+        self.finished, self.best_score = change(self.finished), change(self.best_score)
+        self.best_length, self.best_parent = change(self.best_length), change(self.best_parent)
 
 
 class Search:
@@ -237,33 +248,60 @@ class Search:
             self.step()
             self.drop_finished()
 
-    def run_in_place(self, record: Callable[[Callable[[], None]], Callable[[], None]]) -> None:
-        """To the end, in tensors that stay; finished rows are left out only when others take their place.
+    def each(self, change: Change) -> None:
+        """Put another tensor into the place of every one that a step reads or writes."""
+        self.state.each(change)
+        self.beam.each(change)
+        self.words = change(self.words)
 
-        record: makes of a step one that does the same, as often as it is called.
+    def tensors(self) -> list[Tensor]:
+        found: list[Tensor] = []
+
+        def note(tensor: Tensor) -> Tensor:
+            found.append(tensor)
+            return tensor
+
+        self.each(note)
+        return found
+
+    def run_in_place(self, record: Callable[[Search], tuple[Callable[[], None], int]]) -> None:
+        """To the end, in tensors that stay; finished rows are left out only when there is more room to make.
+
+        record: makes of a step one that does the same, as often as it is called, and says how many were made already.
         """
         room = FIRST_ROOM
+        self.drop_finished()
         while self.rows:
-            self.drop_finished()
-            if not self.rows:
-                return
-            steps = min(room, int(self.beam.limits.max()) + 1 - int(self.beam.length))
-            self.state.make_room(steps)
-            self.step()  # as it is: what is done the first time only must not be recorded
-            again = record(self.step)
-            for number in range(1, steps):
-                if number % LOOK_EVERY == 0 and not bool(self.beam.live.any()):
+            self.state.make_room(room)
+            left = int(self.beam.limits.max()) + 1 - int(self.beam.length)
+            again, done = record(self)
+            for number in range(done, min(room, left)):
+                if number and number % LOOK_EVERY == 0 and not bool(self.beam.live.any()):
                     break
                 again()
             room *= 2
+            self.drop_finished()
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A step as a CUDA graph, and the tensors that it reads and writes."""
+
+    graph: torch.cuda.CUDAGraph
+    tensors: list[Tensor]
 
 
 class Recorder(threading.local):
-    """Records steps as CUDA graphs, one after the other in the same memory; a thread has its own."""
+    """Records steps, all in the same memory, and plays them again for batches of the same shapes; a thread has its own.
+
+    One step after the other is played, and between two of them nothing is kept but the tensors of a recording, so that
+    they may share the memory in between.
+    """
 
     def __init__(self) -> None:
         self.streams: dict[torch.device, torch.cuda.Stream] = {}
-        self.last: dict[torch.device, torch.cuda.CUDAGraph] = {}
+        self.pools: dict[torch.device, torch.cuda.CUDAGraph] = {}  # the memory is there as long as a graph that has it
+        self.recordings: WeakKeyDictionary[Transformer, OrderedDict[Any, Recording]] = WeakKeyDictionary()
         self.works = True
 
     def stream(self, device: torch.device) -> torch.cuda.Stream:
@@ -271,24 +309,42 @@ class Recorder(threading.local):
             self.streams[device] = torch.cuda.Stream(device)
         return self.streams[device]
 
-    def record(self, step: Callable[[], None]) -> Callable[[], None]:
-        """On the stream of this recorder. Nothing is computed; where it cannot be recorded, it is the step itself."""
-        device = torch.device("cuda", torch.cuda.current_device())
-        last, graph = self.last.get(device), torch.cuda.CUDAGraph()
+    def record(self, search: Search) -> tuple[Callable[[], None], int]:
+        """The step of a search, on the stream of this recorder, and how many were made. A step that cannot be recorded
+        is made as it is.
+        """
+        tensors, beam = search.tensors(), search.beam
+        shapes = tuple((tensor.shape, tensor.dtype) for tensor in tensors)
+        key = (beam.size, beam.length_penalty, search.model.embedding.weight.data_ptr(), shapes)
+        known = self.recordings.setdefault(search.model, OrderedDict())
+        # Autocast makes copies of weights that do not outlive it.
+        if key in known and not torch.is_autocast_enabled("cuda"):
+            known.move_to_end(key)
+            torch._foreach_copy_(known[key].tensors, tensors)
+            waiting = iter(known[key].tensors)
+            search.each(lambda _: next(waiting))
+            return known[key].graph.replay, 0
+        search.step()  # as it is: what is done the first time only must not be recorded
+        device = search.words.device
+        graph = torch.cuda.CUDAGraph()
         try:
             # Not `torch.cuda.graph`: it collects garbage and gives memory back, which takes longer than a sentence.
-            graph.capture_begin(None if last is None else last.pool(), capture_error_mode="thread_local")
+            pool = self.pools[device].pool() if device in self.pools else None
+            graph.capture_begin(pool, capture_error_mode="thread_local")
             try:
-                step()
+                search.step()
             finally:
                 graph.capture_end()
         except RuntimeError as error:
             if self.works:
                 warn(f"decoding cannot be recorded as a CUDA graph, so it is slower: {str(error).splitlines()[0]}")
             self.works = False
-            return step
-        self.last[device] = graph  # the one before it was kept until now: with it, its memory would go
-        return graph.replay
+            return search.step, 1
+        self.pools[device] = graph
+        known[key] = Recording(graph, tensors)
+        if len(known) > RECORDINGS:
+            known.popitem(last=False)
+        return graph.replay, 1
 
 
 recorder = Recorder()

@@ -7,7 +7,7 @@ in oracle/ hold to the paper) and, where rows grow together, write out what sees
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -48,7 +48,7 @@ from conftest import (
     slow_norm,
 )
 from docflat.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
-from docflat.caches import GlobalContext
+from docflat.caches import Given, GlobalContext, Paths
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.config import RowSettings
 from docflat.decoding import Decoder, DecodingSettings
@@ -572,9 +572,40 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
         assert results["sentence"] != results["sequential"], "context matters, or this shows nothing"
 
 
-def again(step: Callable[[], None]) -> Callable[[], None]:
+def again(search: Search) -> tuple[Callable[[], None], int]:
     """In the place of a recorder: the step itself."""
-    return step
+    return search.step, 0
+
+
+def tensors_in(thing: Any) -> Iterator[Tensor]:
+    """All tensors that hang on it, but for weights and what is not read when tensors stay in their place."""
+    if isinstance(thing, Tensor):
+        yield thing
+    elif isinstance(thing, dict):
+        yield from (tensor for part in thing.values() for tensor in tensors_in(part))
+    elif isinstance(thing, list | tuple):
+        yield from (tensor for part in thing for tensor in tensors_in(part))
+    elif hasattr(thing, "__dict__") and not isinstance(thing, torch.nn.Module):
+        unread = ("slots",) if isinstance(thing, Paths) else ("seen",) if isinstance(thing, Given) else ()
+        yield from tensors_in({name: part for name, part in vars(thing).items() if name not in unread})
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_recording_knows_all_tensors_of_a_step(variant: str) -> None:
+    """One that it did not know would keep what the batch before had in it."""
+    slow = Recomputed(variant)
+    context = GlobalContext(slow.batch.target, torch.arange(len(slow.rows)))
+    with torch.inference_mode():
+        search = Search(slow.model, slow.memory, slow.prefix, [9] * len(slow.rows), 3, 1.0, context)
+        search.state.make_room(4)
+        search.step()
+        tensors = search.tensors()
+        known = {tensor.data_ptr() for tensor in tensors}
+        everything = {tensor.data_ptr() for tensor in tensors_in([search.state, search.beam, search.words])}
+        assert everything - {0} <= known
+        search.each(torch.clone)
+        assert not known & {tensor.data_ptr() for tensor in search.tensors()} - {0}
 
 
 @torch.no_grad()
@@ -630,7 +661,8 @@ def test_a_recorded_search_finds_what_a_plain_one_finds(variant: str) -> None:
         context = GlobalContext(batch.target.to(torch.device("cuda")), torch.arange(len(rows), device="cuda"))
         source = batch.source.to(torch.device("cuda"))
         given = (prefix, [3, 17, 2, 6, 70, *[5] * (1 + seed)], 3, 1.0, context)
-        found = beam_search(model, model.encode(source), *given)
+        beam_search(model, model.encode(source), *given)
+        found = beam_search(model, model.encode(source), *given)  # the second time from a recording
         assert docflat.search.recorder.works
         with torch.inference_mode():
             search = Search(model, model.encode(source), *given)

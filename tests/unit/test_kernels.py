@@ -92,3 +92,21 @@ def test_logits_summed_up(size: int, kind: torch.dtype) -> None:
     wide[..., :4] = float("-inf")
     expected = torch.stack([part.amax(-1) for part in wide.split(128, dim=-1)], dim=-1)
     assert torch.equal(maxima.double(), expected)
+
+
+@pytest.mark.parametrize("broadcast", [False, True])
+def test_a_few_queries_attend(broadcast: bool) -> None:
+    """Against a softmax in words; keys that are not seen come first, in the middle and last, as whole tiles too."""
+    dtype: Any = torch.bfloat16 if on_gpu else torch.float32
+    torch.manual_seed(0)
+    query = torch.randn(3, 5, 2, 16, device=DEVICE, dtype=dtype).transpose(1, 2)
+    keys, values = (torch.randn(3, 2, 161, 16, device=DEVICE, dtype=dtype) for _ in range(2))
+    seen = torch.rand(3, 1, 1 if broadcast else 5, 161, device=DEVICE) < 0.3
+    seen[0, :, :, :70] = False
+    seen[1, :, :, 100:] = False
+    seen[..., 80] = True
+    bias = torch.where(seen, 0.0, float("-inf")).to(dtype)
+    found = kernels.attend_few(query, keys, values, bias)
+    scores = query.double() @ keys.double().mT / 4 + bias.double()
+    close = {"rtol": 2e-2, "atol": 2e-2} if on_gpu else {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(found.double(), scores.softmax(-1) @ values.double(), **close)

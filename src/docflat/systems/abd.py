@@ -17,7 +17,7 @@ from torch import Tensor
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import GlobalContext, KeptContext, Mixer, Paths
+from docflat.caches import Change, GlobalContext, KeptContext, Mixer, Paths
 from docflat.config import ModelSizes
 from docflat.layers import Attention
 from docflat.transformer import Transformer, Vocabulary
@@ -87,6 +87,9 @@ class RowMixer:
 
     def make_room(self, slots: int) -> None:
         pass
+
+    def each(self, change: Change) -> None:
+        self.read = change(self.read)
 
     def settle(self, row: int, tokens: Tensor) -> None:
         pass

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from docflat.attending import Memory, SideAttending
 from docflat.batches import Segments, Side
 from docflat.caches import (
+    Change,
     Given,
     GlobalContext,
     Grown,
@@ -34,7 +35,7 @@ from docflat.caches import (
     upright,
 )
 from docflat.config import ModelSizes
-from docflat.layers import Attention, Gate
+from docflat.layers import Attention, Gate, Norm
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -90,11 +91,14 @@ class FlatBatchAttention(nn.Module):
             return side.current, side.groups
         return torch.arange(len(side.tokens), device=side.tokens.device), side.group_tokens
 
-    def forward(self, x: Tensor, side: Side, causal: bool) -> Tensor:
-        """(tokens, dim) -> (tokens, dim), before the layer norm."""
+    def forward(self, x: Tensor, side: Side, causal: bool, norm: Norm) -> Tensor:
+        """(tokens, dim) -> (tokens, dim), after the layer norm.
+
+        Which is taken of either kind of tokens before they are put together: what is copied is half as large then.
+        """
         where, groups = self.flat(side)
         flat = x[where]
-        return x.index_copy(0, where, self.mix(flat, self.attention.over(flat, groups, causal)).to(x.dtype))
+        return norm(x).index_copy(0, where, norm(self.mix(flat, self.attention.over(flat, groups, causal))))
 
     def rows(self, side: Side) -> Segments:
         """Over the flat sequence: one segment a row."""
@@ -140,14 +144,16 @@ class DocFlat(Transformer):
         self.target_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.decoder else None
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
-        if self.source_flat is not None:
-            x = self.source_flat(x, side, causal=False)
-        return self.source_norm(x)
+        if self.source_flat is None:
+            return self.source_norm(x)
+        mixed: Tensor = self.source_flat(x, side, False, self.source_norm)
+        return mixed
 
     def mix_target(self, x: Tensor, side: Side, memory: Memory) -> Tensor:
-        if self.target_flat is not None:
-            x = self.target_flat(x, side, causal=True)
-        return self.target_norm(x)
+        if self.target_flat is None:
+            return self.target_norm(x)
+        mixed: Tensor = self.target_flat(x, side, True, self.target_norm)
+        return mixed
 
     def show_source(self, side: Side) -> list[KeysValues]:
         return self._show(self.source_flat, side)
@@ -323,6 +329,11 @@ class FlatMixer:
     def make_room(self, slots: int) -> None:
         for grown in self.grown:
             grown.make_room(slots)
+
+    def each(self, change: Change) -> None:
+        self.given = self.given.each(change)
+        for grown in self.grown:
+            grown.part = change(grown.part)
 
     def settle(self, row: int, tokens: Tensor) -> None:
         """The others see a finished row's translation, which need not be the best hypothesis they saw last."""
