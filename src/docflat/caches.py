@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -32,7 +32,9 @@ class Given:
     keys: Tensor  # (groups, heads, given, size)
     values: Tensor  # (groups, heads, given, size)
     seen: Tensor  # (groups, slots, given) True where a slot's row sees a key
-    place: Tensor | None = None  # (rows,) group * slots + slot of each row; None: row n is group n, with one slot
+    # (rows,) group * slots + slot of each row, in order; None: row n is group n, with one slot
+    place: Tensor | None = None
+    expanded: dict[int, list[Tensor]] = field(default_factory=dict, init=False)  # `biases` by beam: made once
 
     @cached_property
     def bias(self) -> Tensor:
@@ -40,35 +42,74 @@ class Given:
         return hide_unless_all(self.seen, self.keys)
 
     def keep(self, rows: Tensor) -> Given:
-        if self.place is not None:
-            return Given(self.keys, self.values, self.seen, self.place[rows])
-        return Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
+        if self.place is None:
+            return Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
+        kept, slots = self.place[rows], self.seen.shape[1]
+        return given_by_group(self.keys, self.values, self.seen.flatten(0, 1)[kept], kept // slots)
+
+    @property
+    def full(self) -> bool:
+        """Whether every slot has its row: rows are in the order of their slots, so there is nothing to move."""
+        return self.place is None or len(self.place) == self.seen.shape[0] * self.seen.shape[1]
 
     def each(self, change: Change) -> Given:
         """The same with another tensor in the place of every one that attention reads."""
         place = None if self.place is None else change(self.place)
         changed = Given(change(self.keys), change(self.values), self.seen, place)
         changed.bias = change(self.bias)
+        changed.expanded = {beam: [change(part) for part in parts] for beam, parts in self.expanded.items()}
         return changed
 
     def gather(self, x: Tensor) -> Tensor:
         """By row -> by group: (rows, beam, heads, n) -> (groups, heads, slots * beam, n)."""
-        assert self.place is not None
         groups, slots, _ = self.seen.shape
-        placed = x.new_zeros(groups * slots, *x.shape[1:]).index_copy_(0, self.place, x)
-        return placed.view(groups, -1, *x.shape[2:]).transpose(1, 2)
+        if not self.full:
+            assert self.place is not None
+            x = x.new_zeros(groups * slots, *x.shape[1:]).index_copy_(0, self.place, x)
+        return x.reshape(groups, slots * x.shape[1], *x.shape[2:]).transpose(1, 2)
 
     def scatter(self, x: Tensor) -> Tensor:
         """By group -> by row, the inverse of `gather`."""
-        assert self.place is not None
-        slots = self.seen.shape[1]
-        return x.transpose(1, 2).unflatten(1, (slots, -1))[self.place // slots, self.place % slots]
+        by_slot = x.transpose(1, 2).unflatten(1, (self.seen.shape[1], -1)).flatten(0, 1)
+        return by_slot if self.full else by_slot[self.place]
+
+    def biases(self, beam: int) -> list[Tensor]:
+        """`bias` of some slots at a time, up to the last key that they see: (groups, 1, some slots * beam, some keys).
+
+        Rows of a document see what comes before them: asked all at once, they would make twice the scores they need.
+        """
+        if beam not in self.expanded:
+            slots = self.seen.shape[1]
+            # A few: the products are to be large ones. On a GPU, which would also have to be waited for, one.
+            some = slots if self.keys.is_cuda else max(8, -(-slots // 4))
+            parts = self.bias.split(some, dim=1)
+            if len(parts) > 1:
+                # By what is seen, not by the bias: that of a slot without a row hides nothing.
+                ends = [int(seen.flatten(0, 1).any(0).nonzero().max()) + 1 for seen in self.seen.split(some, dim=1)]
+                parts = tuple(part[:, :, :end] for part, end in zip(parts, ends, strict=True))
+            by_hypothesis = (part[:, None, :, None].expand(-1, -1, -1, beam, -1) for part in parts)
+            self.expanded[beam] = [part.flatten(2, 3) for part in by_hypothesis]
+        return self.expanded[beam]
 
     def attend(self, query: Tensor) -> tuple[Tensor, Tensor]:
         """`attend_part` of (rows, beam, heads, size): (rows, beam, heads, size), (rows, beam, heads, 1)."""
-        bias = self.bias[:, :, None].expand(-1, -1, query.shape[1], -1).flatten(1, 2)
-        read, total = attend_part(self.gather(query), self.keys, self.values, bias[:, None])
+        biases = self.biases(query.shape[1])
+        queries = self.gather(query).split([bias.shape[2] for bias in biases], dim=2)
+        found = [
+            attend_part(some, self.keys[:, :, : bias.shape[3]], self.values[:, :, : bias.shape[3]], bias)
+            for some, bias in zip(queries, biases, strict=True)
+        ]
+        read, total = (torch.cat(part, dim=2) for part in zip(*found, strict=True))
         return self.scatter(read), self.scatter(total)
+
+
+def given_by_group(keys: Tensor, values: Tensor, seen: Tensor, group: Tensor) -> Given:
+    """What rows see of their groups' keys: seen (rows, given), group (rows,) in order."""
+    slot = torch.arange(len(group), device=group.device) - torch.searchsorted(group, group)
+    slots = int(slot.max()) + 1
+    place = group * slots + slot
+    by_slot = seen.new_zeros(len(keys) * slots, seen.shape[1])
+    return Given(keys, values, by_slot.index_copy(0, place, seen).unflatten(0, (-1, slots)), place)
 
 
 class Paths:
@@ -210,6 +251,10 @@ def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, bias: 
     query (rows, beam, heads, size); keys and values (rows, heads, slots, size), bias (rows, beam, slots)
     -> (rows, beam, heads, size).
     """
+    if given.place is not None and has_kernel(query) and query.shape[1] <= kernels.MOST_QUERIES:
+        shared_keys = (given.keys, given.values, given.bias, given.place)
+        mixed: Tensor = kernels.attend_few(query.transpose(1, 2), keys, values, bias[:, None], shared_keys)
+        return mixed.transpose(1, 2)
     # Apart, and put together by their sums: to lay all scores side by side takes longer than to make them.
     shared, shared_total = given.attend(query)
     own, own_total = (x.transpose(1, 2) for x in attend_part(query.transpose(1, 2), keys, values, bias[:, None]))
@@ -218,12 +263,25 @@ def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, bias: 
 
 def attend_part(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     """Attention to a part of the keys: (..., queries, size), and the logarithm of its total: (..., queries, 1)."""
-    scores = torch.add(bias, query @ keys.mT, alpha=query.shape[-1] ** -0.5)
-    weights = scores.softmax(-1)
+    scores = scores_of(query, keys, bias)
     # The largest score and its weight tell the total; `logsumexp` would take all exponentials again.
     # In float32 at least: what half precision rounds here would weigh all of one part against the other.
     wide = torch.promote_types(scores.dtype, torch.float32)
-    return weights @ values, scores.amax(-1, keepdim=True).to(wide) - weights.amax(-1, keepdim=True).to(wide).log()
+    largest = scores.amax(-1, keepdim=True).to(wide)
+    weights = softmax_in_place(scores)
+    return weights @ values, largest - weights.amax(-1, keepdim=True).to(wide).log()
+
+
+def scores_of(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
+    """(..., queries, size) and (..., keys, size) -> (..., queries, keys); bias is added."""
+    products = query @ keys.mT
+    # In place, here and below: with so many numbers, new memory takes longer than the sums.
+    return torch.add(bias, products, alpha=query.shape[-1] ** -0.5, out=products)
+
+
+def softmax_in_place(scores: Tensor) -> Tensor:
+    """Over the last dimension; on a CPU written over the scores. On a GPU nobody has tried whether that may be."""
+    return scores.softmax(-1) if scores.is_cuda else torch.softmax(scores, -1, out=scores)
 
 
 def hide(seen: Tensor, like: Tensor) -> Tensor:
@@ -532,10 +590,9 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Ten
     if not keys.shape[-2]:
         return torch.zeros_like(query)
     if query.is_cuda:
-        if query.dim() == 4 and query.shape[2] <= 16 and bias.shape[1] == 1 and has_kernel(query):
+        if query.dim() == 4 and bias.shape[1] == 1 and has_kernel(query) and query.shape[2] <= kernels.MOST_QUERIES:
             few: Tensor = kernels.attend_few(query, keys, values, bias)
             return few
         return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=bias.to(query.dtype))
     # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
-    scores = torch.add(bias, query @ keys.mT, alpha=query.shape[-1] ** -0.5)
-    return scores.softmax(-1) @ values
+    return softmax_in_place(scores_of(query, keys, bias)) @ values

@@ -246,32 +246,21 @@ segment_attention.register_autograd(_go_back, setup_context=_keep)
 
 
 @triton.jit
-def _few_kernel(
-    query, key, value, bias, output, queries, keys,
-    q_row, q_head, q_query, k_row, k_head, k_key, v_row, v_head, v_key, b_row, b_query,
-    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr,
+def _read_on(
+    q, highest, total, mixed, key, value, bias, keys, k_key, v_key, b_query, few, there,
+    SIZE: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """All queries of one head of one row."""
+    """Go on with a softmax over further keys, of one head: what was read so far, and what is after them."""
     log2e: tl.constexpr = 1.4426950408889634
     scale: tl.constexpr = SIZE**-0.5 * log2e
-    row, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
-    few, dims = tl.arange(0, QUERIES), tl.arange(0, SIZE)
-    there = few[:, None] < queries
-    q = tl.load(query + row * q_row + head * q_head + few[:, None] * q_query + dims[None, :], mask=there, other=0.0)
-    highest = tl.full([QUERIES], float("-inf"), tl.float32)
-    total = tl.zeros([QUERIES], tl.float32)
-    mixed = tl.zeros([QUERIES, SIZE], tl.float32)
+    dims = tl.arange(0, SIZE)
     for first in range(0, keys, TILE):
         columns = first + tl.arange(0, TILE)
         inside = columns[:, None] < keys
-        k = tl.load(
-            key + row * k_row + head * k_head + columns[:, None] * k_key + dims[None, :], mask=inside, other=0.0
-        )
-        v = tl.load(
-            value + row * v_row + head * v_head + columns[:, None] * v_key + dims[None, :], mask=inside, other=0.0
-        )
+        k = tl.load(key + columns[:, None] * k_key + dims[None, :], mask=inside, other=0.0)
+        v = tl.load(value + columns[:, None] * v_key + dims[None, :], mask=inside, other=0.0)
         b = tl.load(
-            bias + row * b_row + few[:, None] * b_query + columns[None, :],
+            bias + few[:, None] * b_query + columns[None, :],
             mask=there & (columns[None, :] < keys),
             other=float("-inf"),
         )
@@ -283,24 +272,66 @@ def _few_kernel(
         total = total * shrink + tl.sum(weights, 1)
         mixed = mixed * shrink[:, None] + tl.dot(weights.to(v.dtype), v)
         highest = higher
+    return highest, total, mixed
+
+
+@triton.jit
+def _few_kernel(
+    query, key, value, bias, given_key, given_value, given_bias, place, output, queries, keys, given, slots,
+    q_row, q_head, q_query, k_row, k_head, k_key, v_row, v_head, v_key, b_row, b_query, g_group, g_head,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr, GIVEN: tl.constexpr,
+):  # fmt: skip
+    """All queries of one head of one row."""
+    row, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
+    few, dims = tl.arange(0, QUERIES), tl.arange(0, SIZE)
+    there = few[:, None] < queries
+    q = tl.load(query + row * q_row + head * q_head + few[:, None] * q_query + dims[None, :], mask=there, other=0.0)
+    highest = tl.full([QUERIES], float("-inf"), tl.float32)
+    total = tl.zeros([QUERIES], tl.float32)
+    mixed = tl.zeros([QUERIES, SIZE], tl.float32)
+    if GIVEN:
+        at = tl.load(place + row)
+        shared = at // slots * g_group + head * g_head
+        highest, total, mixed = _read_on(
+            q, highest, total, mixed, given_key + shared, given_value + shared, given_bias + at * given, given,
+            SIZE, SIZE, 0, few, there, SIZE, TILE,
+        )  # fmt: skip
+    highest, total, mixed = _read_on(
+        q, highest, total, mixed, key + row * k_row + head * k_head, value + row * v_row + head * v_head,
+        bias + row * b_row, keys, k_key, v_key, b_query, few, there, SIZE, TILE,
+    )  # fmt: skip
     mixed = mixed / tl.where(total > 0, total, 1.0)[:, None]
-    place = ((row * queries + few[:, None]) * HEADS + head) * SIZE + dims[None, :]
-    tl.store(output + place, mixed.to(q.dtype), mask=there)
+    to = ((row * queries + few[:, None]) * HEADS + head) * SIZE + dims[None, :]
+    tl.store(output + to, mixed.to(q.dtype), mask=there)
 
 
-def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+MOST_QUERIES = 16  # of `attend_few`
+
+
+def attend_few(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    bias: Tensor,
+    given: tuple[Tensor, Tensor, Tensor, Tensor] | None = None,
+) -> Tensor:
     """Attention of up to 16 queries a row, as decoding has them: (rows, heads, queries, size), laid out by queries.
 
     keys and values (rows, heads, keys, size); bias (rows, 1, queries or 1, keys) is added to scores.
+    given: further keys and values, which groups of rows share, (groups, heads, given, size); their bias, (groups,
+    slots, given); and which group * slots + slot each row is, (rows,).
     """
     rows, heads, queries, size = query.shape
     bias = bias.expand(-1, -1, queries, -1)
     query, keys, values, bias = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, keys, values, bias))
     output = torch.empty(rows, queries, heads, size, dtype=query.dtype, device=query.device)
+    shared = [x.contiguous() for x in given] if given is not None else [keys, values, bias, bias]
     _few_kernel[(rows * heads,)](
-        query, keys, values, bias, output, queries, keys.shape[2],
+        query, keys, values, bias, *shared, output, queries, keys.shape[2],
+        shared[0].shape[2], 1 if given is None else shared[2].shape[1],
         *query.stride()[:3], *keys.stride()[:3], *values.stride()[:3], bias.stride(0), bias.stride(2),
-        HEADS=heads, SIZE=size, QUERIES=16, TILE=TILE, num_warps=WARPS,
+        *shared[0].stride()[:2],
+        HEADS=heads, SIZE=size, QUERIES=MOST_QUERIES, TILE=TILE, GIVEN=given is not None, num_warps=WARPS,
     )  # fmt: skip
     return output.transpose(1, 2)
 

@@ -8,6 +8,7 @@ which CPUs multiply several times as fast. Embeddings, norms, attention and ever
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from docflat.compact import round_rows
 from docflat.errors import InputError
 from docflat.layers import Attention, Embedding, FeedForward, Gate
+from docflat.systems.docflat import FlatBatchAttention
 from docflat.transformer import Transformer
 
 
@@ -82,6 +84,27 @@ class Int8Gate(Int8Linear):
         return super().forward(torch.cat(inputs, dim=-1)).sigmoid()
 
 
+def rounded(linear: nn.Linear) -> nn.Linear:
+    """The same map, with a matrix that 8 bits hold."""
+    whole, scale = round_rows(linear.weight.detach())
+    same = deepcopy(linear)
+    same.weight.data = whole * scale[:, None]
+    return same
+
+
+def fold(output: nn.Linear, gate: nn.Linear) -> nn.Linear:
+    """One map instead of two: what `output` makes of x, and beside it what `gate` makes of that.
+
+    (..., inputs) -> (..., outputs + gates). Wg (Wo x + bo) + bg = (Wg Wo) x + (Wg bo + bg).
+    """
+    folded = nn.Linear(output.in_features, output.out_features + gate.out_features).to(output.weight)
+    with torch.no_grad():
+        wide = gate.weight.double()
+        folded.weight.copy_(torch.cat([output.weight.double(), wide @ output.weight.double()]))
+        folded.bias.copy_(torch.cat([output.bias.double(), wide @ output.bias.double() + gate.bias.double()]))
+    return folded
+
+
 class Int8Embedding(Embedding):
     """Looks tokens up as before; writes logits with 8 bits."""
 
@@ -104,6 +127,9 @@ def quantize(model: Transformer) -> None:
     if not has_int8():
         raise InputError("this build of torch has no int8 products for this processor; use fp32")
     for module in list(model.modules()):
+        if isinstance(module, FlatBatchAttention) and module.options.gate != "identity":
+            # Of rounded matrices: then a model whose file is in 8 bits has the same one.
+            module.folded = Int8Linear(fold(rounded(module.attention.output), rounded(module.gate)))
         if isinstance(module, Attention):
             for name, child in list(module.named_children()):
                 if isinstance(child, nn.Linear):

@@ -233,10 +233,11 @@ class Search:
             self.found[self.rows[n]] = hypothesis
             if self.state.mixer is not None:
                 self.state.mixer.settle(n, torch.tensor(hypothesis.tokens, dtype=torch.long, device=self.words.device))
-        kept = torch.tensor(
-            [n for n, goes_on in enumerate(live) if goes_on], dtype=torch.long, device=self.words.device
-        )
-        self.rows = [self.rows[n] for n in kept.tolist()]
+        going = [n for n, goes_on in enumerate(live) if goes_on]
+        self.rows = [self.rows[n] for n in going]
+        if not going:
+            return
+        kept = self.words.new_tensor(going)
         self.words = self.words[kept]
         self.beam.keep(kept)
         self.state.keep(kept)

@@ -110,3 +110,22 @@ def test_a_few_queries_attend(broadcast: bool) -> None:
     scores = query.double() @ keys.double().mT / 4 + bias.double()
     close = {"rtol": 2e-2, "atol": 2e-2} if on_gpu else {"rtol": 1e-5, "atol": 1e-5}
     torch.testing.assert_close(found.double(), scores.softmax(-1) @ values.double(), **close)
+
+
+def test_a_few_queries_attend_to_what_groups_of_rows_share_too() -> None:
+    """Against one softmax over the keys of the row's group and its own."""
+    dtype: Any = torch.bfloat16 if on_gpu else torch.float32
+    torch.manual_seed(0)
+    query = torch.randn(4, 5, 2, 16, device=DEVICE, dtype=dtype).transpose(1, 2)
+    keys, values = (torch.randn(4, 2, 40, 16, device=DEVICE, dtype=dtype) for _ in range(2))
+    bias = torch.where(torch.rand(4, 1, 5, 40, device=DEVICE) < 0.5, 0.0, float("-inf")).to(dtype)
+    shared_keys, shared_values = (torch.randn(2, 2, 90, 16, device=DEVICE, dtype=dtype) for _ in range(2))
+    shared_bias = torch.where(torch.rand(2, 3, 90, device=DEVICE) < 0.5, 0.0, float("-inf")).to(dtype)
+    place = torch.tensor([0, 2, 3, 4], device=DEVICE)
+    found = kernels.attend_few(query, keys, values, bias, (shared_keys, shared_values, shared_bias, place))
+    group = place // 3
+    all_keys, all_values = torch.cat([shared_keys[group], keys], 2), torch.cat([shared_values[group], values], 2)
+    all_bias = torch.cat([shared_bias.flatten(0, 1)[place][:, None, None].expand(-1, -1, 5, -1), bias], 3)
+    scores = query.double() @ all_keys.double().mT / 4 + all_bias.double()
+    close = {"rtol": 2e-2, "atol": 2e-2} if on_gpu else {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(found.double(), scores.softmax(-1) @ all_values.double(), **close)

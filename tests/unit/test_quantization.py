@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from conftest import VARIANTS, batch_of, build_variant, random_documents
 from docflat.errors import InputError
 from docflat.layers import SplitLinear
-from docflat.quantization import Int8Embedding, Int8Linear, quantize
+from docflat.quantization import Int8Embedding, Int8Linear, fold, quantize
+from docflat.systems.docflat import DocFlat
 from docflat.transformer import Transformer
 from docflat.translator import Translator
 
@@ -19,9 +22,10 @@ from docflat.translator import Translator
 def slow_int8(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """Weights rounded by output, x by its own range to 8 bits without sign, in float64 with loops over outputs."""
     low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
-    step = (high - low) / 255
+    steps = 255 if torch.cpu._is_vnni_supported() else 127  # 8 bits, or 7
+    step = (high - low) / steps
     zero = round(-low / step)
-    rounded_x = (((x.double() / step).round() + zero).clamp(0, 255) - zero) * step
+    rounded_x = (((x.double() / step).round() + zero).clamp(0, steps) - zero) * step
     result = torch.empty(len(x), len(weight), dtype=torch.float64)
     for n, row in enumerate(weight.double()):
         scale = float(row.abs().max()) / 127
@@ -60,6 +64,38 @@ def test_every_system_is_close_to_itself_in_float32(variant: str) -> None:
     # Correlated, not equal: the tiny models are random and steep, real ones are measured in BLEU.
     pair = torch.stack([before.flatten(), after.flatten()])
     assert float(torch.corrcoef(pair)[0, 1]) > 0.9
+
+
+def test_two_maps_are_folded_into_one() -> None:
+    torch.manual_seed(0)
+    output, gate = nn.Linear(24, 16).double(), nn.Linear(16, 8).double()
+    x = torch.randn(5, 24, dtype=torch.float64)
+    with torch.inference_mode():
+        found = fold(output, gate)(x)
+        for one, row in zip(x, found, strict=True):
+            read = output.weight @ one + output.bias
+            torch.testing.assert_close(row, torch.cat([read, gate.weight @ read + gate.bias]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", ["docflat-c", "docflat-d"])
+def test_a_folded_gate_is_as_close_to_float32_as_two_products(variant: str) -> None:
+    model = build_variant(variant, dtype=torch.float32)
+    assert isinstance(model, DocFlat)
+    plain = deepcopy(model.target_flat)
+    quantize(model)
+    int8 = model.target_flat
+    assert plain is not None
+    assert int8 is not None
+    torch.manual_seed(0)
+    dim, heads = model.sizes.dim, model.sizes.heads
+    x, read = torch.randn(200, dim), torch.randn(200, heads, dim // heads)
+    with torch.inference_mode():
+        exact = plain.mix_heads(x, read)
+        folded, apart = int8.mix_heads(x, read), int8.mix(x, int8.attention.join(read))
+    # By the median: of a discrete gate some openings are so near the step that any rounding tips them over.
+    error, error_apart = (float((one - exact).abs().median()) for one in (folded, apart))
+    assert 0 < error < 1.1 * error_apart
+    assert error < 0.02 * float(exact.std())
 
 
 def test_a_folder_is_loaded_in_int8_where_a_cpu_does_the_work() -> None:

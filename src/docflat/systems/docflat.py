@@ -30,12 +30,13 @@ from docflat.caches import (
     Mixer,
     Paths,
     attend_masked,
+    given_by_group,
     given_by_segment,
     read_cache,
     upright,
 )
 from docflat.config import ModelSizes
-from docflat.layers import Attention, Gate, Norm
+from docflat.layers import Attention, Gate, Norm, attend
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -64,6 +65,8 @@ class FlatBatchAttention(nn.Module):
         super().__init__()
         self.options = options
         self.attention = Attention(dim, heads)
+        # What was read and what the gate makes of it, before its sigmoid, in one product: quantisation sets it.
+        self.folded: nn.Module | None = None
         if options.gate != "identity":
             # Half open is no shock to the continuous gate: the layer norm takes the common factor out. The discrete
             # one would replace half of every embedding at once, so it starts closed.
@@ -72,7 +75,10 @@ class FlatBatchAttention(nn.Module):
 
     def openings(self, read: Tensor) -> Tensor:
         """How far the gate opens for what was read: (..., dim) -> (..., dim) between 0 and 1."""
-        opening = self.gate(read)
+        return self.opened(self.gate(read))
+
+    def opened(self, opening: Tensor) -> Tensor:
+        """The same for what the gate says."""
         if self.options.gate == "discrete":
             # Straight through: the step goes forward, the sigmoid's gradient goes back.
             opening = (opening >= self.options.gamma).to(opening.dtype) + (opening - opening.detach())
@@ -84,6 +90,13 @@ class FlatBatchAttention(nn.Module):
             return x + read
         opening = self.openings(read)
         return (1 - opening) * x + opening * read
+
+    def mix_heads(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """`mix` of what the heads read, (..., heads, size), which the attention's output has not joined yet."""
+        if self.folded is None:
+            return self.mix(x, self.attention.join(mixed))
+        read, opening = self.folded(mixed.flatten(-2)).chunk(2, dim=-1)
+        return torch.lerp(x, read, self.opened(opening.sigmoid()))
 
     def flat(self, side: Side) -> tuple[Tensor, Segments]:
         """Which tokens make up the flat sequence, and which stretches of it see each other."""
@@ -98,7 +111,8 @@ class FlatBatchAttention(nn.Module):
         """
         where, groups = self.flat(side)
         flat = x[where]
-        return norm(x).index_copy(0, where, norm(self.mix(flat, self.attention.over(flat, groups, causal))))
+        mixed = attend(*self.attention.project(flat), groups, groups, causal)
+        return norm(x).index_copy(0, where, norm(self.mix_heads(flat, mixed)))
 
     def rows(self, side: Side) -> Segments:
         """Over the flat sequence: one segment a row."""
@@ -129,8 +143,8 @@ class FlatBatchAttention(nn.Module):
         rows, given = self.rows(side), self.given(seen, x)
         query = rows.pad(self.attention.queries(x[where])).transpose(1, 2)  # (rows, heads, longest, size)
         mixed = attend_masked(query, given.keys, given.values, given.seen[:, None])
-        read = self.attention.join(rows.unpad(mixed.transpose(1, 2), len(where)))
-        return x.index_copy(0, where, self.mix(x[where], read).to(x.dtype))
+        read = rows.unpad(mixed.transpose(1, 2), len(where))
+        return x.index_copy(0, where, self.mix_heads(x[where], read).to(x.dtype))
 
 
 class DocFlat(Transformer):
@@ -200,12 +214,8 @@ def given_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor) -
     keys and values (groups, heads, longest, size); place (tokens,), in order.
     """
     group = torch.searchsorted(groups.starts[1:].long(), place, right=True)  # (tokens,)
-    slot = torch.arange(len(place), device=place.device) - torch.searchsorted(group, group)
-    slots = int(slot.max()) + 1
-    seen = torch.zeros(len(groups) * slots, groups.longest, dtype=torch.bool, device=place.device)
     until = (place - groups.starts.long()[group])[:, None]
-    seen[group * slots + slot] = torch.arange(groups.longest, device=place.device) <= until
-    return Given(keys, values, seen.unflatten(0, (-1, slots)), group * slots + slot)
+    return given_by_group(keys, values, torch.arange(groups.longest, device=place.device) <= until, group)
 
 
 class FlatMixer:
@@ -227,7 +237,7 @@ class FlatMixer:
         self.model, self.flat, self.paths = model, flat, paths
         self.given = given  # start symbols of this batch's sentences, or the whole global context
         nothing = given.keys.new_zeros(len(prefix.rows), given.keys.shape[1], 0, given.keys.shape[3])
-        self.grown = [Grown(nothing, is_keys=True), Grown(nothing)]  # keys and values of the own sentence
+        self.grown = [Grown(nothing), Grown(nothing)]  # keys and values of the own sentence, few: both as rows
         self.growing, self.stays = growing, not growing
         if growing:
             groups, slots, _ = given.seen.shape
@@ -261,10 +271,10 @@ class FlatMixer:
             shown = model.embedding(side.tokens[index], side.positions[index])
             place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[number]
         keys, values = (groups.pad(part).transpose(1, 2) for part in flat.attention.keys_values(shown))
-        keys = upright(keys)
+        keys, values = upright(keys), values.contiguous()
         # Of the context keys and values will do: no row sees what the tokens of another one read.
         read, _ = given_until(keys, values, groups, place).attend(flat.attention.queries(x[where])[:, None])
-        mixed = x.index_copy(0, where, flat.mix(x[where], flat.attention.join(read[:, 0])))
+        mixed = x.index_copy(0, where, flat.mix_heads(x[where], read[:, 0]))
         given = given_until(keys, values, groups, place[rows.starts[1:].long() - 1])
         return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
 
@@ -280,13 +290,12 @@ class FlatMixer:
             upright(torch.cat([kept.keys, key], dim=2)),
             torch.cat([kept.values, value], dim=2),
             torch.cat([kept.seen, rows.mask[:, None]], dim=2),
-            torch.arange(len(rows), device=x.device),
         )
         earlier = torch.ones(rows.longest, rows.longest, dtype=torch.bool, device=x.device).tril()
         seen = [part.expand(len(rows), rows.longest, -1) for part in (kept.seen, earlier)]
         read = attend_masked(query, given.keys, given.values, torch.cat(seen, dim=2)[:, None])
-        read = flat.attention.join(rows.unpad(read.transpose(1, 2), len(where)))
-        mixed = x.index_copy(0, where, flat.mix(x[where], read))
+        read = rows.unpad(read.transpose(1, 2), len(where))
+        mixed = x.index_copy(0, where, flat.mix_heads(x[where], read))
         return mixed, cls(model, flat, given, paths, prefix, growing=False)
 
     def step(self, x: Tensor) -> Tensor:
@@ -296,7 +305,7 @@ class FlatMixer:
             grown.append(new, self.paths.newest) for grown, new in zip(self.grown, (key, value), strict=True)
         )
         given = self._with_best() if self.growing else self.given
-        return self.flat.mix(x, self.flat.attention.join(read_cache(query, given, keys, values, self.paths.bias)))
+        return self.flat.mix_heads(x, read_cache(query, given, keys, values, self.paths.bias))
 
     def _with_best(self) -> Given:
         given, best_path = self.given, self.paths.slots[:, 0]
@@ -318,9 +327,12 @@ class FlatMixer:
     def keep(self, rows: Tensor) -> None:
         for grown in self.grown:
             grown.keep(rows)
-        self.given = self.given.keep(rows)
-        if self.growing:
+        if self.growing:  # what finished rows show is still read at their places
+            assert self.given.place is not None
+            self.given = Given(self.given.keys, self.given.values, self.given.seen, self.given.place[rows])
             self.live = self.live[rows]
+        else:
+            self.given = self.given.keep(rows)
 
     def compact(self, index: Tensor) -> None:
         for grown in self.grown:
@@ -331,6 +343,7 @@ class FlatMixer:
             grown.make_room(slots)
 
     def each(self, change: Change) -> None:
+        self.given.biases(self.paths.beam)  # now, not in the middle of a step
         self.given = self.given.each(change)
         for grown in self.grown:
             grown.part = change(grown.part)

@@ -1,0 +1,55 @@
+"""Attention to keys that a group of rows shares, against a softmax for each query by itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from docflat.caches import Given, given_by_group, upright
+
+
+def given_of(sizes: list[int], keys: int) -> tuple[Given, torch.Tensor, torch.Tensor]:
+    """Groups of so many rows, each of which sees some more keys than the one before; what each row sees; its group."""
+    torch.manual_seed(0)
+    group = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    nth = torch.cat([torch.arange(size) for size in sizes])
+    seen = torch.arange(keys) <= 2 * nth[:, None]
+    key, value = torch.randn(2, len(sizes), 3, keys, 4, dtype=torch.float64)
+    return given_by_group(upright(key), value, seen, group), seen, group
+
+
+def slow(
+    given: Given, query: torch.Tensor, seen: torch.Tensor, group: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    read, total = torch.empty_like(query), torch.empty(*query.shape[:3], 1, dtype=query.dtype)
+    for row, beam, head in torch.cartesian_prod(*(torch.arange(size) for size in query.shape[:3])).tolist():
+        keys, values = (part[group[row], head][seen[row]] for part in (given.keys, given.values))
+        scores = keys @ query[row, beam, head] / query.shape[-1] ** 0.5
+        total[row, beam, head] = scores.exp().sum().log()
+        read[row, beam, head] = (scores.exp() / scores.exp().sum()) @ values
+    return read, total
+
+
+@pytest.mark.parametrize("sizes", [[1], [5, 5], [20], [20, 3, 11]])
+def test_rows_see_what_they_may_of_their_group(sizes: list[int]) -> None:
+    given, seen, group = given_of(sizes, 50)
+    query = torch.randn(len(group), 2, 3, 4, dtype=torch.float64)
+    for found, expected in zip(given.attend(query), slow(given, query, seen, group), strict=True):
+        torch.testing.assert_close(found, expected)
+    # Keys that none of the first rows see are not asked for: it is what makes it fast.
+    if max(sizes) == 20:
+        assert [bias.shape[3] for bias in given.biases(2)] == [15, 31, 39]
+    assert given.full == (len(set(sizes)) == 1)
+
+
+@pytest.mark.parametrize("kept", [[0, 1, 2, 3], [4], [2, 17, 19], [0, 20, 22, 33], [23, 24]])
+def test_rows_that_go_on_see_the_same(kept: list[int]) -> None:
+    given, _, group = given_of([20, 3, 11], 50)
+    query = torch.randn(len(group), 2, 3, 4, dtype=torch.float64)
+    rows = torch.tensor(kept)
+    for found, expected in zip(given.keep(rows).attend(query[rows]), given.attend(query), strict=True):
+        torch.testing.assert_close(found, expected[rows])
+    # And once more, from what was kept.
+    last = given.keep(rows).keep(torch.tensor([len(kept) - 1]))
+    torch.testing.assert_close(last.attend(query[rows[-1:]])[0], given.attend(query)[0][rows[-1:]])
+    assert last.seen.shape[1] == 1
