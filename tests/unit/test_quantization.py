@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+import docflat.quantization
 from conftest import VARIANTS, batch_of, build_variant, random_documents
 from docflat.errors import InputError
 from docflat.layers import SplitLinear
@@ -54,16 +55,35 @@ def logits_of(model: Transformer, variant: str) -> torch.Tensor:
         return model.logits(batch)
 
 
+class SlowWeight:
+    """In the place of Int8Weight: the same in words."""
+
+    def __init__(self, rounded: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor | None) -> None:
+        self.weight = rounded.double() * scale.double()[:, None]
+        self.bias = torch.zeros(len(scale)) if bias is None else bias
+
+    def __call__(self, x: torch.Tensor, relu: bool = False) -> torch.Tensor:
+        product = slow_int8(x.reshape(-1, x.shape[-1]), self.weight, self.bias).to(x.dtype)
+        return (product.relu() if relu else product).view(*x.shape[:-1], -1)
+
+
+def correlation(one: torch.Tensor, other: torch.Tensor) -> float:
+    return float(torch.corrcoef(torch.stack([one.flatten(), other.flatten()]))[0, 1])
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_system_is_close_to_itself_in_float32(variant: str) -> None:
-    model = build_variant(variant, dtype=torch.float32)
-    before = logits_of(model, variant)
-    quantize(model)
-    after = logits_of(model, variant)
+def test_every_system_in_8_bits(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = [build_variant(variant, dtype=torch.float32) for _ in range(2)]
+    before = logits_of(models[0], variant)
+    quantize(models[0])
+    after = logits_of(models[0], variant)
     assert not torch.equal(before, after)
     # Correlated, not equal: the tiny models are random and steep, real ones are measured in BLEU.
-    pair = torch.stack([before.flatten(), after.flatten()])
-    assert float(torch.corrcoef(pair)[0, 1]) > 0.9
+    if torch.cpu._is_vnni_supported():  # with 7 bits some of them go astray
+        assert correlation(before, after) > 0.9
+    monkeypatch.setattr(docflat.quantization, "Int8Weight", SlowWeight)
+    quantize(models[1])
+    assert correlation(after, logits_of(models[1], variant)) > 0.999
 
 
 def test_two_maps_are_folded_into_one() -> None:
