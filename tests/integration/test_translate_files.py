@@ -100,8 +100,11 @@ def test_what_is_done_is_skipped_unless_forced(tmp_path: Path, capsys: Capture):
     out.write_text("before")
     assert translate(file, "-o", out, "--side-by-side", "page.html") == 0
     printed = capsys.readouterr()
-    assert printed.out == f"{file}: skipped, for {out} is there (--force translates it again)\n"
-    assert printed.err == "docflat: warning: page.html is not written: nothing was translated this time\n"
+    assert printed.out == ""
+    assert printed.err.splitlines() == [
+        f"docflat: warning: {file} was not translated: {out} is there already (--force replaces it)",
+        "docflat: warning: page.html is not written: nothing was translated this time",
+    ]
     assert (out.read_text(), Shouter.loads) == ("before", 0)
     assert translate(file, "-o", out, "--force") == 0
     assert (out.read_text(), Shouter.loads) == ("ONE", 1)
@@ -134,6 +137,37 @@ def test_translations_beside_their_sources_are_not_translated_again(tmp_path: Pa
     for _ in range(2):
         assert translate(tmp_path, "--suffix", "de", "--force") == 0
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.de.txt", "a.txt"]
+
+
+def test_translations_beside_their_sources_are_no_sources_for_another_folder(tmp_path: Path, capsys: Capture):
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    for name in ("a.txt", "a.de.txt", "a.pt-BR.txt", "a.translated.txt", "a.old.txt", "a.en.txt", "b.de.txt"):
+        (source / name).write_text("one")
+    assert translate(source, "-o", out) == 0
+    assert sorted(file.name for file in out.iterdir()) == ["a.en.txt", "a.old.txt", "a.txt", "b.de.txt"]
+    skipped = [line for line in capsys.readouterr().out.splitlines() if "skipped" in line]
+    assert skipped == [
+        f"{source / name}: skipped, for its name says that it is a translation of a.txt (name it to translate it)"
+        for name in ("a.de.txt", "a.pt-BR.txt", "a.translated.txt")
+    ]
+    assert translate(source / "a.de.txt", "-o", f"{tmp_path}/named/") == 0
+    assert (tmp_path / "named" / "a.de.txt").exists()
+
+
+def test_no_option_is_passed_over_in_silence(tmp_path: Path, capsys: Capture):
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "a.po").write_text('msgid "one"\nmsgstr ""\n')
+    options = ("--target-language", "de", "--redo", "all", "--keys", "x")
+    assert translate(tmp_path / "a.txt", *options) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "docflat: warning: --keys is of JSON files, and there is none: it changes nothing",
+        "docflat: warning: --redo is of PO and XLIFF files, and there is none: it changes nothing",
+        "docflat: warning: --target-language is of PO and XLIFF files, and there is none: it changes nothing; "
+        "what language comes out is the model's",
+    ]
+    assert translate(tmp_path / "a.txt", tmp_path / "a.po", *options[:4], "--force", "-o", f"{tmp_path}/out/") == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

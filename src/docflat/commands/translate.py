@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat.commands.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
-from docflat.commands.translate_files import Job, Output, Seen, plan_jobs, translate_files
+from docflat.commands.translate_files import Job, Output, Seen, check_options, plan_jobs, translate_files
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress, warn
 from docflat.errors import InputError
@@ -41,7 +41,9 @@ def _add_files(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="name.docx becomes name.NAME.docx (default: %(default)s)",
     )
-    parser.add_argument("--force", action="store_true", help="translate what has been translated before, too")
+    parser.add_argument(
+        "--force", action="store_true", help="translate what has been translated before, too: replace what is there"
+    )
     parser.add_argument("--lines", action="store_true", help="every file is text, a sentence a line")
     parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
@@ -112,6 +114,7 @@ def run(arguments: Namespace) -> None:
     if arguments.changes and arguments.mode == "sentence":
         raise InputError("without context there are no changes to show: --changes does not go with --mode sentence")
     jobs = plan_jobs(arguments)
+    check_options(jobs, arguments)
     if arguments.keep_terms and any(job.lines for job in jobs):
         raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
     page = arguments.side_by_side
