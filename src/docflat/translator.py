@@ -20,7 +20,7 @@ from docflat.decoding import Decoder, DecodingSettings, Ids
 from docflat.errors import InputError
 from docflat.quantization import Int8Embedding, has_int8, quantize
 from docflat.scoring import Scorer
-from docflat.shipped import ENGLISH_GERMAN, model_folder
+from docflat.shipped import ENGLISH_GERMAN, languages_of, model_folder
 from docflat.subwords import Subwords
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Translator:
 
     folder: ModelFolder
     first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
+    languages: tuple[str, str] | None = None  # source and target, of a model that comes with docflat
 
     @classmethod
     def load(
@@ -75,7 +76,7 @@ class Translator:
             one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
             if precision == "int8":
                 quantize(one.model)
-        return cls(*loaded)
+        return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 
     @property
     def precision(self) -> str:

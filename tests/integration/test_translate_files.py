@@ -24,6 +24,7 @@ class Shouter:
     """Shouts; without context it shouts "HE" where with it "SHE"."""
 
     first_pass = None
+    languages: tuple[str, str] | None = None
     loads: ClassVar[int] = 0
 
     @classmethod
@@ -63,7 +64,7 @@ def test_a_file_gets_a_translation_beside_it(tmp_path: Path, capsys: Capture):
     out, err = capsys.readouterr()
     assert err == ""
     assert out == (
-        f"{file}: 2 of 3 segments translated; 1 kept: code; 1 of 2 sentences in parts, "
+        f"{file}: 2 of 3 segments translated; 1 kept: code; 1 of 2 sentences with stand-ins, "
         f"to keep placeholders, code or terms -> {tmp_path / 'notes.de.md'}\n"
     )
 
@@ -74,7 +75,37 @@ def test_terms_are_kept(tmp_path: Path, capsys: Capture):
     terms.write_text("\ufeffRed Apple\r\n\r\n Ann \n", encoding="utf-8")
     assert translate(file, "--keep-terms", terms) == 0
     assert (tmp_path / "a.translated.md").read_text() == "WE SELL Red\nApple PHONES TO Ann. ANNUAL SALES FELL."
-    assert "1 of 2 sentences in parts, to keep placeholders, code or terms" in capsys.readouterr().out
+    assert "1 of 2 sentences with stand-ins, to keep placeholders, code or terms" in capsys.readouterr().out
+
+
+def test_other_numbers_are_said(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch):
+    def translate_documents(
+        self: Shouter, documents: Iterable[Sequence[str]], chunk: int = 0, done: Any = None, **settings: Any
+    ) -> Iterator[list[str]]:
+        yield from ([sentence.upper().replace("7", "8") for sentence in document] for document in documents)
+
+    monkeypatch.setattr(Shouter, "translate_documents", translate_documents)
+    file, lines = tmp_path / "a.txt", tmp_path / "a.en"
+    file.write_text("Take 7 of them.\n\nTake 3 of them.")
+    lines.write_text("take 7\n" * 12)
+    assert translate(file) == 0
+    printed = capsys.readouterr()
+    assert printed.err == (
+        f"docflat: warning: {file}: other numbers than in the source: Take 7 of them. -> TAKE 8 OF THEM.\n"
+    )
+    assert "1 of 2 sentences have other numbers than the source" in printed.out
+    assert translate(lines) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "TAKE 8\n" * 12
+    warning = f"docflat: warning: {lines}: other numbers than in the source: "
+    assert printed.err.splitlines() == [*[f"{warning}take 7 -> TAKE 8"] * 10, f"{warning}2 more sentences"]
+
+
+def test_a_language_that_the_model_does_not_speak(tmp_path: Path, capsys: Capture):
+    (tmp_path / "a.po").write_text('msgid "one"\nmsgstr ""\n')
+    assert cli.run(["translate", str(tmp_path / "a.po"), "--target-language", "fr"]) == 2
+    assert capsys.readouterr().err.endswith("/en-de: this model translates into de, not into fr; name another\n")
+    assert cli.run(["translate", str(tmp_path / "a.po"), "--target-language", "de_AT"]) == 0
 
 
 def test_bad_terms(tmp_path: Path, capsys: Capture):

@@ -20,6 +20,8 @@ from docflat.formats.segments import ParsedFile, Segment, Span
 class Stub:
     """Translates by a function of a sentence."""
 
+    languages: tuple[str, str] | None = None
+
     def __init__(self, change: Callable[[str], str], links: dict[int, int] | None = None) -> None:
         self.change = change
         self.documents: list[list[str]] = []
@@ -118,6 +120,47 @@ def test_placeholders_the_model_breaks_are_put_back(broken: Callable[[str], str]
 
     new, report = translated(Segment("Say {name} has  %d cats."), change)
     assert (new.text, report.in_parts) == ("yaS {name} sah  %d .stac", 1)
+
+
+def test_what_the_model_loses_is_put_where_its_stand_ins_are():
+    """Not around it in parts, which would put an article into each."""
+
+    def change(text: str) -> str:
+        known = {
+            "The Red Apple is as good as %s.": "Der Rote Apfel ist gut.",
+            "The XQ1 is as good as XQ2.": "So gut wie XQ2 ist das XQ1.",
+        }
+        return known[text]
+
+    report = FileReport("x")
+    text = "The Red Apple is as good as %s."
+    (new,) = translate_segments([Segment(text, (Span(4, 13, "b"),))], Stub(change), report, terms=["Red Apple"])
+    assert new.text == "So gut wie %s ist das Red Apple."
+    assert (report.stood_in, report.in_parts) == (1, 0)
+    assert str(report).endswith("1 of 1 sentences with stand-ins, to keep placeholders, code or terms")
+    assert report.rows == [(text, new.text, False)]
+
+
+@pytest.mark.parametrize("text", ["XQ5 and {name} go.", "Go to {name}s place.", "Go to {a}{b} now."])
+def test_where_no_word_can_stand_in(text: str):
+    new, report = translated(Segment(text), str.upper)
+    assert re.findall(r"\{\w+\}", new.text) == re.findall(r"\{\w+\}", text)
+    assert (report.stood_in, report.in_parts) == (0, 1)
+
+
+def test_numbers_are_written_as_the_language_writes_them():
+    stub = Stub(lambda text: text.replace("It costs", "Es kostet"))
+    stub.languages = ("en", "de")
+    report = FileReport("x")
+    texts = ["It costs 1,200.50 here.", "It costs 1,200.50 `1,200.50`.", "It costs 1,300 {x}s."]
+    segments = [Segment(texts[0]), Segment(texts[1], (Span(19, 27, "code", opaque=True),)), Segment(texts[2])]
+    new = translate_segments(segments, stub, report)
+    assert [segment.text for segment in new] == [
+        "Es kostet 1.200,50 here.",
+        "Es kostet 1,200.50 `1,200.50`.",  # which of them is the code cannot be told
+        "Es kostet 1.300 {x}s.",
+    ]
+    assert report.other_numbers == []
 
 
 def test_opaque_spans_are_found_again():

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat.commands.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
-from docflat.commands.translate_files import Job, Output, Seen, check_options, plan_jobs, translate_files
+from docflat.commands.translate_files import (
+    Job,
+    Output,
+    Seen,
+    check_options,
+    find_other_numbers,
+    plan_jobs,
+    translate_files,
+    warn_of_numbers,
+)
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress, warn
 from docflat.errors import InputError
@@ -172,8 +181,15 @@ def _run_lines(
     marking = (arguments.boundaries, arguments.docids, arguments.starts)
     total = count_lines(job.file, marking)
     name = str(job.file or "stdin")
+    differing: list[tuple[str, str]] = []
+
+    def see(pairs: list[Pair]) -> None:
+        seen(name, pairs)
+        differing.extend(find_other_numbers(pairs))
+
     with progress("translating", total) as advance:
-        translate_lines(job.file, job.out, marking, load, advance, lambda pairs: seen(name, pairs), settings)
+        translate_lines(job.file, job.out, marking, load, advance, see, settings)
+    warn_of_numbers(name, differing)
 
 
 def _compare(

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress, warn
 from docflat.errors import InputError
 from docflat.formats import FORMATS
+from docflat.shipped import languages_of
 
 if TYPE_CHECKING:
     from docflat.translator import Translator
@@ -40,6 +41,7 @@ NOT_READ = {
 
 
 _OPTIONS = {"json": ("keys",), "po": ("redo", "target_language"), "xliff": ("redo", "target_language")}
+_SHOWN = 10  # sentences of a file, in warnings
 _LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
 
 
@@ -221,6 +223,7 @@ class _Runner:
             lines: list[Pair] = []
             translate_lines(job.file, job.out, self.marking, self.load, done, lines.extend, self.settings)
             self.seen(str(job.file), lines)
+            warn_of_numbers(str(job.file), find_other_numbers(lines))
             return f"{job.file}: {len(lines)} lines translated"
         report = translate_file(
             job.file,
@@ -233,6 +236,7 @@ class _Runner:
             **self.settings,
         )
         self.seen(str(job.file), report.rows)
+        warn_of_numbers(str(job.file), report.other_numbers)
         return str(report)
 
     def _format(self, file: Path) -> Any:
@@ -246,9 +250,31 @@ def _kind(file: Path) -> str:
     return FORMATS[file.suffix.lower()].partition(":")[0]
 
 
+def find_other_numbers(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
+    from docflat.figures import numbers_differ
+
+    return [(source, target) for source, target, _ in pairs if numbers_differ(source, target)]
+
+
+def warn_of_numbers(name: str, pairs: Sequence[tuple[str, str]]) -> None:
+    """Whoever reads a translation sees no wrong number in it."""
+    for source, target in pairs[:_SHOWN]:
+        warn(f"{name}: other numbers than in the source: {_short(source)} -> {_short(target)}")
+    if len(pairs) > _SHOWN:
+        warn(f"{name}: other numbers than in the source: {len(pairs) - _SHOWN} more sentences")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     """No option is passed over in silence."""
     used = {name for job in jobs if job.file and not job.lines for name in _OPTIONS.get(_kind(job.file), ())}
+    languages = languages_of(arguments.model)
+    if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:
+        target = arguments.target_language
+        raise InputError(f"this model translates into {languages[1]}, not into {target}; name another", arguments.model)
     for name, what in (("keys", "JSON"), ("redo", "PO and XLIFF"), ("target_language", "PO and XLIFF")):
         if getattr(arguments, name) and name not in used:
             option = f"--{name.replace('_', '-')}"
