@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import sys
+import tracemalloc
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
@@ -199,6 +201,38 @@ def test_no_option_is_passed_over_in_silence(tmp_path: Path, capsys: Capture):
     ]
     assert translate(tmp_path / "a.txt", tmp_path / "a.po", *options[:4], "--force", "-o", f"{tmp_path}/out/") == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "suffix", [".txt", ".md", ".html", ".json", ".docx", ".pptx", ".odt", ".srt", ".vtt", ".po", ".xlf"]
+)
+def test_an_empty_file(tmp_path: Path, capsys: Capture, suffix: str):
+    file = tmp_path / f"a{suffix}"
+    file.touch()
+    assert translate(file) == 2
+    assert capsys.readouterr() == ("", f"docflat: error: {file}: is empty\n")
+
+
+def test_an_endless_line(tmp_path: Path, capsys: Capture):
+    """A file of kilobytes unpacks to a line of a gigabyte; neither is read whole."""
+    file, out = tmp_path / "a.en", tmp_path / "b.en"
+    file.write_text("one two\n" + "word " * 30_000)
+    assert translate(file, "-o", out) == 2
+    assert (
+        capsys.readouterr().err == f"docflat: error: {file}:2: a sentence of 150000 characters; 100000 are the most\n"
+    )
+    packed = tmp_path / "a.xz"
+    with lzma.open(packed, "wb", preset=0) as stream:
+        for _ in range(1 << 10):
+            stream.write(bytes(1 << 20))
+    tracemalloc.start()
+    assert translate(packed, "-o", out) == 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert capsys.readouterr().err == f"docflat: error: {packed}:1: a line of more than 64 MiB\n"
+    assert peak < 300 << 20
+    assert not out.exists()
+    assert Shouter.loads == 0
 
 
 @pytest.mark.parametrize(
