@@ -206,9 +206,11 @@ class Translator:
         language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON.
         """
         from docflat.files import translate_file
-        from docflat.formats import find_format
+        from docflat.formats import find_format, options_of
 
-        format_ = find_format(Path(path), **(options or {}))
+        known = {"target_language": self.languages[1]} if self.languages else {}
+        known = {name: value for name, value in known.items() if name in options_of(Path(path))}
+        format_ = find_format(Path(path), **{**known, **(options or {})})
         return translate_file(Path(path), Path(out), format_, self, language, done, **settings)
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:

@@ -196,7 +196,7 @@ def test_no_option_is_passed_over_in_silence(tmp_path: Path, capsys: Capture):
     assert capsys.readouterr().err.splitlines() == [
         "docflat: warning: --keys is of JSON files, and there is none: it changes nothing",
         "docflat: warning: --redo is of PO and XLIFF files, and there is none: it changes nothing",
-        "docflat: warning: --target-language is of PO and XLIFF files, and there is none: it changes nothing; "
+        "docflat: warning: --target-language is of HTML, PO and XLIFF files, and there is none: it changes nothing; "
         "what language comes out is the model's",
     ]
     assert translate(tmp_path / "a.txt", tmp_path / "a.po", *options[:4], "--force", "-o", f"{tmp_path}/out/") == 0
@@ -287,6 +287,21 @@ def test_a_txt_file_is_prose_unless_it_is_said_to_be_lines(tmp_path: Path):
     assert out.read_text() == "SOME WORDS THAT WERE WRAPPED AT THIS\nWIDTH. AND MORE\n\n123\n"
     file.write_text("a\n")
     assert translate(file, "-o", out, "--boundaries", "none") == 0
+
+
+def test_a_page_names_its_new_language(tmp_path: Path):
+    page = '<!doctype html>\n<HTML class="x" lang=en-US xml:lang="en">\n<p lang="fr">one</p>'
+    (tmp_path / "a.html").write_text(page)
+    assert translate(tmp_path / "a.html", "--target-language", "de") == 0
+    new = page.replace("en-US", "de").replace('"en"', '"de"').replace("one", "ONE")
+    assert (tmp_path / "a.translated.html").read_text() == new
+    assert translate(tmp_path / "a.html", "--force") == 0
+    assert (tmp_path / "a.translated.html").read_text() == page.replace("one", "ONE")
+    (tmp_path / "a.po").write_text('msgid ""\nmsgstr "Language: \\n"\n\nmsgid "one"\nmsgstr ""\n')
+    for name in ("a.html", "a.po"):  # the model that comes with docflat knows its language
+        assert cli.run(["translate", str(tmp_path / name), "--force"]) == 0
+    assert (tmp_path / "a.translated.html").read_text() == new
+    assert '"Language: de\\n"' in (tmp_path / "a.translated.po").read_text()
 
 
 def test_keys_of_json(tmp_path: Path):

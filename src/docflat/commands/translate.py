@@ -57,7 +57,7 @@ def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
-    language = "of PO and XLIFF: the target language, put into a file that names none"
+    language = "of HTML: the language that the page names; of PO and XLIFF: put into a file that names none"
     parser.add_argument("--target-language", metavar="CODE", help=language)
     parser.add_argument(
         "--source-language", default="en", metavar="CODE", help="whose rules split text into sentences (default: en)"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress, warn
 from docflat.errors import InputError
-from docflat.formats import FORMATS
+from docflat.formats import FORMATS, options_of
 from docflat.shipped import languages_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ NOT_READ = {
 }
 
 
-_OPTIONS = {"json": ("keys",), "po": ("redo", "target_language"), "xliff": ("redo", "target_language")}
 _SHOWN = 10  # sentences of a file, in warnings
 _LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
 
@@ -242,12 +241,10 @@ class _Runner:
     def _format(self, file: Path) -> Any:
         from docflat.formats import find_format
 
-        options = {name: getattr(self.arguments, name) for name in _OPTIONS.get(_kind(file), ())}
-        return find_format(file, **{name: value for name, value in options.items() if value})
-
-
-def _kind(file: Path) -> str:
-    return FORMATS[file.suffix.lower()].partition(":")[0]
+        known = {name: getattr(self.arguments, name) for name in ("keys", "redo", "target_language")}
+        if languages := languages_of(self.arguments.model):
+            known["target_language"] = known["target_language"] or languages[1]
+        return find_format(file, **{name: known[name] for name in options_of(file) if known[name]})
 
 
 def find_other_numbers(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
@@ -270,12 +267,12 @@ def _short(text: str) -> str:
 
 def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     """No option is passed over in silence."""
-    used = {name for job in jobs if job.file and not job.lines for name in _OPTIONS.get(_kind(job.file), ())}
+    used = {name for job in jobs if job.file and not job.lines for name in options_of(job.file)}
     languages = languages_of(arguments.model)
     if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:
         target = arguments.target_language
         raise InputError(f"this model translates into {languages[1]}, not into {target}; name another", arguments.model)
-    for name, what in (("keys", "JSON"), ("redo", "PO and XLIFF"), ("target_language", "PO and XLIFF")):
+    for name, what in (("keys", "JSON"), ("redo", "PO and XLIFF"), ("target_language", "HTML, PO and XLIFF")):
         if getattr(arguments, name) and name not in used:
             option = f"--{name.replace('_', '-')}"
             hint = "; what language comes out is the model's" if name == "target_language" else ""
