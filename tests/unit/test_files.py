@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.alignment import Weights
+from docflat.alignment import Weights, find_words
 from docflat.errors import InputError
 from docflat.files import FileReport, translate_file, translate_segments
 from docflat.formats.segments import ParsedFile, Segment, Span
+from docflat.projection import Piece, project
 
 
 class Stub:
@@ -182,6 +183,30 @@ def test_formatting_does_not_take_the_full_stop_with_it():
     new, _ = translated(Segment("It is very old.", (Span(6, 14, "bold"),)), lambda _: "Es ist sehr alt.")
     (span,) = new.spans
     assert new.text[span.start : span.end] == "sehr alt"
+
+
+def test_formatting_does_not_follow_a_verb_to_the_end():
+    """Linked as a reader would: a part of the bold that many other words part from the rest is given up."""
+    source = "It must be signed by both parties before 31 December."
+    target = "Es muss von beiden Parteien vor dem 31. Dezember unterzeichnet werden."
+    pairs = "It Es must muss by von both beiden parties Parteien before vor before dem 31 31 December Dezember"
+    pairs += " signed unterzeichnet be werden"
+
+    def linked(bold: str) -> str:
+        words = [[text[a:b] for a, b in find_words(text)] for text in (source, target)]
+        found = pairs.split()
+        links = [(words[0].index(a), words[1].index(b)) for a, b in zip(found[::2], found[1::2], strict=True)]
+        start = source.index(bold)
+        segment = Segment(source, (Span(start, start + len(bold), "b"),))
+        new = project(segment, [Piece((0, len(source)), target, links)])
+        assert new is not None
+        return new.text[slice(new.spans[0].start, new.spans[0].end)]
+
+    assert linked("signed by both parties") == "von beiden Parteien"
+    assert linked("by both parties before 31 December") == "von beiden Parteien vor dem 31. Dezember"
+    # A word is not worth as many of others between.
+    assert linked("signed by both parties before 31") == "von beiden Parteien vor dem 31"
+    assert linked("must be signed by both parties before") == "muss von beiden Parteien vor dem"
 
 
 def test_formatting_over_sentences_and_points_between_them():
