@@ -110,6 +110,17 @@ def test_a_language_that_the_model_does_not_speak(tmp_path: Path, capsys: Captur
     assert cli.run(["translate", str(tmp_path / "a.po"), "--target-language", "de_AT"]) == 0
 
 
+def test_how_numbers_are_written_is_no_work_of_context(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Shouter, "languages", ("en", "de"))
+    file = tmp_path / "a.txt"
+    file.write_text("A car costs 1,200.50 here.")
+    assert translate(file, "--changes") == 0
+    assert (tmp_path / "a.translated.txt").read_text() == "A CAR COSTS 1.200,50 HERE."
+    assert "[" not in capsys.readouterr().err
+
+
 def test_bad_terms(tmp_path: Path, capsys: Capture):
     file, terms = tmp_path / "a.txt", tmp_path / "terms"
     file.write_text("One.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,7 +136,7 @@ def run(arguments: Namespace) -> None:
     else:
         error = translate_files(jobs, arguments, load, seen, settings)
     if documents:
-        shown = _compare(documents, load(), settings)
+        shown = _compare(documents, load(), settings, {str(job.file) for job in jobs if not job.lines})
         if arguments.side_by_side:
             _write_page(arguments.side_by_side, shown)
         if arguments.changes:
@@ -193,9 +193,13 @@ def _run_lines(
 
 
 def _compare(
-    documents: Sequence[tuple[str, Sequence[Pair]]], translator: Translator, settings: dict[str, Any]
+    documents: Sequence[tuple[str, Sequence[Pair]]],
+    translator: Translator,
+    settings: dict[str, Any],
+    formats: Collection[str],
 ) -> list[ShownDocument]:
-    """Translate everything again, without context."""
+    """Translate everything again, without context. formats: the names of what is no lines."""
+    from docflat.figures import localize_numbers
     from docflat.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None}
@@ -207,6 +211,11 @@ def _compare(
             [[pair[0] for pair in pairs] for _, pairs in documents], done=advance, **alone
         )
         for (name, pairs), texts in zip(documents, again, strict=True):
+            if translator.languages and name in formats:  # as in the file, where this is no work of context
+                texts = [
+                    localize_numbers(pair[0], text, translator.languages)
+                    for pair, text in zip(pairs, texts, strict=True)
+                ]
             rows = [
                 Row(source, target, text if comparable else None)
                 for (source, target, comparable), text in zip(pairs, texts, strict=True)
