@@ -224,8 +224,14 @@ class _Image:
             return place - first
         if place == last:
             return len(piece.text)
-        before = {n for n, (_, end) in enumerate(find_words(self.source[first:last])) if first + end <= place}
-        target = find_words(piece.text)
+        words, target = find_words(self.source[first:last]), find_words(piece.text)
+        touched = [char.isalnum() for char in (self.source[place - 1], self.source[place])]
+        if touched[0] != touched[1]:  # a note goes where its word goes, and a mark with the word after it
+            own = next((n for n, word in enumerate(words) if first + word[touched[0]] == place), None)
+            linked = [t for s, t in piece.links if s == own]
+            if linked:
+                return target[max(linked)][1] if touched[0] else target[min(linked)][0]
+        before = {n for n, (_, end) in enumerate(words) if first + end <= place}
         # Where the fewest links cross: what was before it stays before it.
         crossed = [sum((s in before) != (t < cut) for s, t in piece.links) for cut in range(len(target) + 1)]
         cut = crossed.index(min(crossed))

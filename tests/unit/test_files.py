@@ -209,6 +209,24 @@ def test_formatting_does_not_follow_a_verb_to_the_end():
     assert linked("must be signed by both parties before") == "muss von beiden Parteien vor dem"
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Click to open the |settings.", "Zum Öffnen der |Einstellungen klicken."),
+        ("Click| to open the settings.", "Zum Öffnen der Einstellungen klicken|."),
+        ("Click to open| the settings.", "Zum Öffnen| der Einstellungen klicken."),
+    ],
+)
+def test_a_point_goes_with_the_word_it_touches(source: str, expected: str):
+    text, place = source.replace("|", ""), source.index("|")
+    links = [(0, 4), (1, 0), (2, 1), (3, 2), (4, 3), (5, 5)]
+    piece = Piece((0, len(text)), expected.replace("|", ""), links)
+    new = project(Segment(text, (Span(place, place, "note"),)), [piece])
+    assert new is not None
+    start = new.spans[0].start
+    assert f"{new.text[:start]}|{new.text[start:]}" == expected
+
+
 def test_formatting_over_sentences_and_points_between_them():
     text = "One two. Three four.\nFive."
     spans = (Span(0, 20, "bold"), Span(20, 20, "break"), Span(21, 26, "link"))
