@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from docflat.sentences import Range
 
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(?<![\w.,])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
 _RUN = re.compile("[0-9]+")
 _THOUSANDS = re.compile(r"(?<=[0-9])[.,'’\u00a0\u202f](?=[0-9]{3}(?![0-9]))")
 _BLANK = re.compile(r"(?<=[0-9]) (?=[0-9]{3}(?![0-9]))")
-_HALVES = re.compile(r"(?<![a-z])[ap]\.?\s?m\b", re.IGNORECASE)
+_CLOCK = re.compile(r"\b([0-9]{1,2})(?:[:.][0-9]{2})?\s?[ap]\.?\s?m\b", re.IGNORECASE)  # 3:30 p.m.
 # How words for 1 to 12 begin, in English and German: numbers, and months. In other languages they are not known.
 _WORDS = [
     re.compile(rf"\b(?:{stems})")
@@ -94,8 +94,12 @@ def numbers_differ(source: str, target: str) -> bool:
 def _differ(source: str, target: str) -> bool:
     left, new = ([_plain(run) for run in _RUN.findall(_THOUSANDS.sub("", text))] for text in (source, target))
     left, new = _without(left, new), _without(new, left)
-    if _HALVES.search(source) or _HALVES.search(target):
-        left, new = _without(left, list(_shifted(new))), _without(new, list(_shifted(left)))
+    for text, here, there in ((source, left, new), (target, new, left)):
+        for hour in map(_plain, _CLOCK.findall(text)):
+            shifted = _plain(str((int(hour or 0) + 12) % 24))
+            if hour in here and shifted in there:
+                here.remove(hour)
+                there.remove(shifted)
     decades = [(a, b) for a in left for b in new if {len(a), len(b)} == {2, 4} and a[-2:] == b[-2:]]
     left, new = _without(left, [a for a, _ in decades]), _without(new, [b for _, b in decades])
     return any(not _is_word(number, target) for number in left) or any(not _is_word(number, source) for number in new)
@@ -116,13 +120,6 @@ def _without(numbers: Sequence[str], others: Sequence[str]) -> list[str]:
         else:
             found.append(number)
     return found
-
-
-def _shifted(hours: Sequence[str]) -> Iterator[str]:
-    """3 for 15, and 15 for 3."""
-    for hour in hours:
-        if len(hour) <= 2:
-            yield str((int(hour or 0) + 12) % 24).lstrip("0")
 
 
 def _is_word(number: str, text: str) -> bool:
