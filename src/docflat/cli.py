@@ -10,6 +10,7 @@ import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import indent
 from typing import NoReturn, Protocol
 
 from docflat import __version__
@@ -46,7 +47,7 @@ class Verb:
 
     name: str
     summary: str
-    example: str
+    example: str  # one a line
     command: Command
 
 
@@ -66,7 +67,10 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "translate",
         "translate files of many formats, or documents line by line",
-        "docflat translate report.docx notes/ --suffix de",
+        "docflat translate report.docx notes/ --suffix de\n"
+        "docflat translate film.srt -o film.de.srt --side-by-side film.html\n"
+        "docflat translate strings.json --keys title,body --keep-terms names.txt\n"
+        "docflat translate < speech.en > speech.de",
         translate,
     ),
     Verb(
@@ -151,7 +155,7 @@ def _verb_parser(verb: Verb) -> ArgumentParser:
     parser = _Parser(
         prog=f"docflat {verb.name}",
         description=f"{verb.summary[0].upper()}{verb.summary[1:]}.",
-        epilog=f"example:\n  {verb.example}",
+        epilog="example:\n" + indent(verb.example, "  "),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

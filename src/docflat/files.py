@@ -16,10 +16,11 @@ from typing import Any, Protocol
 from docflat.alignment import Weights, find_links
 from docflat.atomic import write_whole
 from docflat.errors import InputError
+from docflat.figures import localize_numbers, numbers_differ
 from docflat.formats import FORMATS
 from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
-from docflat.placeholders import Terms, find_again, find_placeholders, join_ranges
+from docflat.placeholders import Terms, find_again, find_placeholders, join_ranges, mask, unmask
 from docflat.projection import Piece, project
 from docflat.sentences import Range, split_sentences, strip
 
@@ -33,6 +34,8 @@ Pairs = Sequence[tuple[str, str]]
 
 class Translates(Protocol):
     """What is asked of a `Translator`."""
+
+    languages: tuple[str, str] | None
 
     def translate_documents(
         self, documents: Iterable[Sequence[str]], chunk: int = ..., done: Callable[[int], None] = ..., **settings: Any
@@ -53,7 +56,13 @@ class FileReport:
     unchanged: int = 0  # sentences that the model left as they were
     too_long: int = 0  # sentences of these segments that were left as they are
     in_parts: int = 0  # sentences translated around what must not change, because the model had lost some of it
-    rows: list[tuple[str, str, bool]] = field(default_factory=list)  # sentence, translation, not in parts
+    stood_in: int = 0  # sentences translated with stand-ins for that, likewise
+    rows: list[tuple[str, str, bool]] = field(default_factory=list)  # sentence, translation, the model's own
+
+    @property
+    def other_numbers(self) -> list[tuple[str, str]]:
+        """Sentences and their translations whose numbers differ."""
+        return [(source, target) for source, target, _ in self.rows if numbers_differ(source, target)]
 
     def __str__(self) -> str:
         parts = [f"{self.translated} of {self.segments} segments translated"]
@@ -64,6 +73,10 @@ class FileReport:
             parts.append(f"{self.too_long} sentences kept: {TOO_LONG}")
         if self.in_parts:
             parts.append(f"{self.in_parts} of {self.sentences} sentences in parts, to keep {KEPT}")
+        if self.stood_in:
+            parts.append(f"{self.stood_in} of {self.sentences} sentences with stand-ins, to keep {KEPT}")
+        if self.other_numbers:
+            parts.append(f"{len(self.other_numbers)} of {self.sentences} sentences have other numbers than the source")
         return f"{self.file}: {'; '.join(parts)}"
 
 
@@ -77,6 +90,7 @@ class _Sentence:
     moves: bool = True  # whether these may change places; not if they reach into the blanks around the sentence
     translation: str = ""
     again: list[int] | None = None  # where in the translation each of `fixed` starts
+    stood_in: bool = False  # whether the model saw something else in the place of them
     parts: list[Piece] | None = None  # instead: what is between them, translated by itself
 
     @property
@@ -91,6 +105,11 @@ class _Sentence:
     @property
     def result(self) -> str:
         return self.translation if self.parts is None else "".join(piece.text for piece in self.parts)
+
+    @property
+    def inside(self) -> list[Range]:
+        """Its fixed ranges, as places in its own text."""
+        return [(first - self.place[0], last - self.place[0]) for first, last in self.fixed]
 
     def between(self) -> list[tuple[Range, bool]]:
         """Its fixed ranges and the stretches around them; whether these are to be translated."""
@@ -184,15 +203,20 @@ def translate_segments(
     document = [sentence.line for sentence in sentences]
     (translations,) = translator.translate_documents([document], done=done, **settings)
     for sentence, translation in zip(sentences, translations, strict=True):
+        if translator.languages:
+            translation = localize_numbers(sentence.text, translation, translator.languages, sentence.inside)
         sentence.translation = translation
-        fixed = [(a - sentence.place[0], b - sentence.place[0]) for a, b in sentence.fixed]
-        sentence.again = find_again(sentence.text, fixed, translation) if sentence.moves else None
+        sentence.again = find_again(sentence.text, sentence.inside, translation) if sentence.moves else None
     report.unchanged = sum(sentence.translation == sentence.line for sentence in sentences)
     writer = _Writer(translator, settings)
+    writer.with_stand_ins([sentence for sentence in sentences if sentence.again is None and sentence.moves])
     writer.in_parts([sentence for sentence in sentences if sentence.again is None])
     translated = writer.segments(segments, [found.sentences for found in split])
     report.in_parts = sum(sentence.parts is not None for sentence in sentences)
-    report.rows += [(sentence.line, sentence.result, sentence.parts is None) for sentence in sentences]
+    report.stood_in = sum(sentence.stood_in and sentence.parts is None for sentence in sentences)
+    report.rows += [
+        (sentence.line, sentence.result, sentence.parts is None and not sentence.stood_in) for sentence in sentences
+    ]
     return translated
 
 
@@ -202,6 +226,25 @@ class _Writer:
     def __init__(self, translator: Translates, settings: dict[str, Any]) -> None:
         self.translator, self.settings = translator, settings
         self.links: dict[tuple[str, str], list[tuple[int, int]]] = {}
+
+    def with_stand_ins(self, sentences: Sequence[_Sentence]) -> None:
+        """Translate with words in the place of fixed ranges that the model copies, where it does."""
+        todo = [(one, masked) for one in sentences if (masked := mask(one.text, one.inside)) is not None]
+        documents = [[" ".join(masked.split())] for _, masked in todo]
+        if not documents:
+            return
+        for (sentence, masked), texts in zip(
+            todo, self.translator.translate_documents(documents, **self.settings), strict=True
+        ):
+            text = self._with_numbers(masked, texts[0])
+            found = unmask(text, [sentence.text[slice(*place)] for place in sentence.inside])
+            if found is not None:
+                sentence.translation, sentence.again = found
+                sentence.stood_in = True
+
+    def _with_numbers(self, source: str, target: str) -> str:
+        languages = self.translator.languages
+        return localize_numbers(source, target, languages) if languages else target
 
     def in_parts(self, sentences: Sequence[_Sentence]) -> None:
         """Translate what is between fixed ranges; the ranges stay where they are."""
@@ -215,7 +258,10 @@ class _Writer:
         translated = self.translator.translate_documents(documents, **self.settings)
         for sentence, pieces, texts in zip(sentences, cut, translated, strict=True):
             new = iter(texts)
-            written = [next(new) if wordy else sentence.segment[slice(*place)] for place, wordy in pieces]
+            written = [sentence.segment[slice(*place)] for place, _ in pieces]
+            for number, (_, wordy) in enumerate(pieces):
+                if wordy:
+                    written[number] = self._with_numbers(written[number], next(new))
             for number in range(1, len(pieces)):
                 (start, _), wordy = pieces[number]
                 before, after = sentence.segment[start - 1], sentence.segment[start]

@@ -22,6 +22,8 @@ _PATTERNS = (
     r"(?<![a-z]:)\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message
 )
 _PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
+STAND_IN = "XQ"
+_STAND_IN = re.compile(rf"\b{STAND_IN}([0-9]{{1,3}})\b")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _ENDS = ".,;:!?'\"…»”’"  # after an address these belong to the sentence
 _OPENERS = {")": "(", "]": "[", "}": "{"}
@@ -86,6 +88,36 @@ def occurrences(part: str, text: str) -> list[int]:
     before = r"(?<!\w)" if part[:1].isalnum() else ""
     after = r"(?!\w)" if part[-1:].isalnum() else ""
     return [match.start() for match in re.finditer(before + re.escape(part) + after, text)]
+
+
+def mask(source: str, ranges: Sequence[Range]) -> str | None:
+    """A sentence with a word that models copy in the place of each of these ranges, XQ1, XQ2.
+
+    None: it has such words, or a range is a part of a word, which the model would put together anew.
+    """
+    if STAND_IN in source or any(source[max(0, a - 1) : a].isalnum() or source[b : b + 1].isalnum() for a, b in ranges):
+        return None
+    parts, end = [], 0
+    for number, (start, last) in enumerate(ranges, 1):
+        parts += [source[end:start], f"{STAND_IN}{number}"]
+        end = last
+    return "".join([*parts, source[end:]])
+
+
+def unmask(target: str, parts: Sequence[str]) -> tuple[str, list[int]] | None:
+    """The translation of a masked sentence with what was masked, and where each starts; None: some are not there."""
+    numbers = [int(match[1]) for match in _STAND_IN.finditer(target)]
+    if sorted(numbers) != list(range(1, len(parts) + 1)) or target.count(STAND_IN) != len(parts):
+        return None
+    places = [0] * len(parts)
+    text, end = "", 0
+    for match in _STAND_IN.finditer(target):
+        number = int(match[1]) - 1
+        text += target[end : match.start()]
+        places[number] = len(text)
+        text += parts[number]
+        end = match.end()
+    return text + target[end:], places
 
 
 def find_again(source: str, ranges: Sequence[Range], target: str) -> list[int] | None:

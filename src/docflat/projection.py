@@ -1,11 +1,13 @@
 """Formatting carried over to a translation: where the spans of a segment are in its new text.
 
 A segment is cut into pieces: blanks and placeholders that stay as they are, and sentences that were translated, with
-links between their words. A span goes to the words that its own words are linked to, from the first to the last.
+links between their words. A span goes to the words that its own words are linked to, from the first to the last, but
+for those that lie behind more words of others than there are of them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -140,6 +142,23 @@ def _part(left: _Node, right: _Node, text: str) -> None:
         right.start = min(highest, right.end, right.start + len(blank) - len(blank.lstrip()))
 
 
+def _densest(own: list[int], others: set[int]) -> list[int]:
+    """Of a span's words, those of the stretch in which they most outnumber the words of others.
+
+    A verb that goes to the end of the sentence does not take all that is before it into the bold.
+    """
+    ranks = sorted(others)
+    best, start, total = (0, 0, 0), 0, 0
+    for end, word in enumerate(own):
+        if end:
+            total -= bisect(ranks, word) - bisect(ranks, own[end - 1])
+        if total <= 0:
+            total, start = 0, end
+        total += 1
+        best = max(best, (total, -start, -end))
+    return own[-best[1] : -best[2] + 1]
+
+
 class _Image:
     """Where places of a segment's text are in its translation."""
 
@@ -180,6 +199,9 @@ class _Image:
         linked = sorted({t for s, t in piece.links if own[0] <= s <= own[-1]})
         if not linked:  # by its place
             linked = [min(len(target) - 1, n * len(target) // len(words)) for n in (own[0], own[-1])]
+        else:
+            others = {t for s, t in piece.links if not own[0] <= s <= own[-1]}
+            linked = _densest(linked, others.difference(linked))
         before, after = (self.source[words[n][0]].isalnum() for n in (own[0], own[-1]))
         # Without punctuation at an end where the source has none: bold does not take the full stop with it.
         while after and len(linked) > 1 and not piece.text[target[linked[-1]][0]].isalnum():
@@ -202,8 +224,14 @@ class _Image:
             return place - first
         if place == last:
             return len(piece.text)
-        before = {n for n, (_, end) in enumerate(find_words(self.source[first:last])) if first + end <= place}
-        target = find_words(piece.text)
+        words, target = find_words(self.source[first:last]), find_words(piece.text)
+        touched = [char.isalnum() for char in (self.source[place - 1], self.source[place])]
+        if touched[0] != touched[1]:  # a note goes where its word goes, and a mark with the word after it
+            own = next((n for n, word in enumerate(words) if first + word[touched[0]] == place), None)
+            linked = [t for s, t in piece.links if s == own]
+            if linked:
+                return target[max(linked)][1] if touched[0] else target[min(linked)][0]
+        before = {n for n, (_, end) in enumerate(words) if first + end <= place}
         # Where the fewest links cross: what was before it stays before it.
         crossed = [sum((s in before) != (t < cut) for s, t in piece.links) for cut in range(len(target) + 1)]
         cut = crossed.index(min(crossed))

@@ -12,3 +12,9 @@ def model_folder(name: str) -> Path:
     """A folder by its path; or, where there is none, a model that comes with docflat by its name."""
     path, shipped = Path(name), MODELS / name
     return shipped if not path.exists() and shipped.parent == MODELS and shipped.is_dir() else path
+
+
+def languages_of(folder: Path) -> tuple[str, str] | None:
+    """Source and target language of a model that comes with docflat, by its name; None: of another nobody knows."""
+    source, _, target = folder.name.partition("-")
+    return (source, target) if folder.parent == MODELS else None

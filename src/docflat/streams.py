@@ -16,6 +16,7 @@ from docflat.errors import InputError
 OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _BOM = "\ufeff"
 _CHUNK = 1 << 16  # bytes
+MOST_LINE = 64 << 20  # bytes; a line of JSON may be a document, but a small file can unpack to any line
 
 
 def _open(file: Path | BinaryIO) -> Any:
@@ -29,8 +30,10 @@ def lines_of(file: Path | BinaryIO, name: Path) -> Iterator[str]:
     number = 0
     try:
         with _reading(name, lambda: number + 1), _open(file) as stream:
-            for raw in stream:
+            while raw := stream.readline(MOST_LINE + 1):
                 number += 1
+                if len(raw) > MOST_LINE:
+                    raise InputError(f"a line of more than {MOST_LINE >> 20} MiB", name, number)
                 text = raw.decode()
                 if number == 1 and text.startswith(_BOM):
                     text = text[1:]

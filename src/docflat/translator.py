@@ -21,7 +21,7 @@ from docflat.errors import InputError
 from docflat.quantization import Int8Embedding, has_int8, quantize
 from docflat.scoring import Scorer
 from docflat.search import Ids
-from docflat.shipped import ENGLISH_GERMAN, model_folder
+from docflat.shipped import ENGLISH_GERMAN, languages_of, model_folder
 from docflat.subwords import Subwords
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Translator:
 
     folder: ModelFolder
     first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
+    languages: tuple[str, str] | None = None  # source and target, of a model that comes with docflat
 
     @classmethod
     def load(
@@ -76,7 +77,7 @@ class Translator:
             one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
             if precision == "int8":
                 quantize(one.model)
-        return cls(*loaded)
+        return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 
     @property
     def precision(self) -> str:
@@ -206,9 +207,11 @@ class Translator:
         language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON.
         """
         from docflat.files import translate_file
-        from docflat.formats import find_format
+        from docflat.formats import find_format, options_of
 
-        format_ = find_format(Path(path), **(options or {}))
+        known = {"target_language": self.languages[1]} if self.languages else {}
+        known = {name: value for name, value in known.items() if name in options_of(Path(path))}
+        format_ = find_format(Path(path), **{**known, **(options or {})})
         return translate_file(Path(path), Path(out), format_, self, language, done, **settings)
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:

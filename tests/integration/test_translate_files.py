@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import sys
+import tracemalloc
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
@@ -24,6 +26,7 @@ class Shouter:
     """Shouts; without context it shouts "HE" where with it "SHE"."""
 
     first_pass = None
+    languages: tuple[str, str] | None = None
     loads: ClassVar[int] = 0
 
     @classmethod
@@ -63,7 +66,7 @@ def test_a_file_gets_a_translation_beside_it(tmp_path: Path, capsys: Capture):
     out, err = capsys.readouterr()
     assert err == ""
     assert out == (
-        f"{file}: 2 of 3 segments translated; 1 kept: code; 1 of 2 sentences in parts, "
+        f"{file}: 2 of 3 segments translated; 1 kept: code; 1 of 2 sentences with stand-ins, "
         f"to keep placeholders, code or terms -> {tmp_path / 'notes.de.md'}\n"
     )
 
@@ -74,7 +77,48 @@ def test_terms_are_kept(tmp_path: Path, capsys: Capture):
     terms.write_text("\ufeffRed Apple\r\n\r\n Ann \n", encoding="utf-8")
     assert translate(file, "--keep-terms", terms) == 0
     assert (tmp_path / "a.translated.md").read_text() == "WE SELL Red\nApple PHONES TO Ann. ANNUAL SALES FELL."
-    assert "1 of 2 sentences in parts, to keep placeholders, code or terms" in capsys.readouterr().out
+    assert "1 of 2 sentences with stand-ins, to keep placeholders, code or terms" in capsys.readouterr().out
+
+
+def test_other_numbers_are_said(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch):
+    def translate_documents(
+        self: Shouter, documents: Iterable[Sequence[str]], chunk: int = 0, done: Any = None, **settings: Any
+    ) -> Iterator[list[str]]:
+        yield from ([sentence.upper().replace("7", "8") for sentence in document] for document in documents)
+
+    monkeypatch.setattr(Shouter, "translate_documents", translate_documents)
+    file, lines = tmp_path / "a.txt", tmp_path / "a.en"
+    file.write_text("Take 7 of them.\n\nTake 3 of them.")
+    lines.write_text("take 7\n" * 12)
+    assert translate(file) == 0
+    printed = capsys.readouterr()
+    assert printed.err == (
+        f"docflat: warning: {file}: other numbers than in the source: Take 7 of them. -> TAKE 8 OF THEM.\n"
+    )
+    assert "1 of 2 sentences have other numbers than the source" in printed.out
+    assert translate(lines) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "TAKE 8\n" * 12
+    warning = f"docflat: warning: {lines}: other numbers than in the source: "
+    assert printed.err.splitlines() == [*[f"{warning}take 7 -> TAKE 8"] * 10, f"{warning}2 more sentences"]
+
+
+def test_a_language_that_the_model_does_not_speak(tmp_path: Path, capsys: Capture):
+    (tmp_path / "a.po").write_text('msgid "one"\nmsgstr ""\n')
+    assert cli.run(["translate", str(tmp_path / "a.po"), "--target-language", "fr"]) == 2
+    assert capsys.readouterr().err.endswith("/en-de: this model translates into de, not into fr; name another\n")
+    assert cli.run(["translate", str(tmp_path / "a.po"), "--target-language", "de_AT"]) == 0
+
+
+def test_how_numbers_are_written_is_no_work_of_context(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Shouter, "languages", ("en", "de"))
+    file = tmp_path / "a.txt"
+    file.write_text("A car costs 1,200.50 here.")
+    assert translate(file, "--changes") == 0
+    assert (tmp_path / "a.translated.txt").read_text() == "A CAR COSTS 1.200,50 HERE."
+    assert "[" not in capsys.readouterr().err
 
 
 def test_bad_terms(tmp_path: Path, capsys: Capture):
@@ -100,8 +144,11 @@ def test_what_is_done_is_skipped_unless_forced(tmp_path: Path, capsys: Capture):
     out.write_text("before")
     assert translate(file, "-o", out, "--side-by-side", "page.html") == 0
     printed = capsys.readouterr()
-    assert printed.out == f"{file}: skipped, for {out} is there (--force translates it again)\n"
-    assert printed.err == "docflat: warning: page.html is not written: nothing was translated this time\n"
+    assert printed.out == ""
+    assert printed.err.splitlines() == [
+        f"docflat: warning: {file} was not translated: {out} is there already (--force replaces it)",
+        "docflat: warning: page.html is not written: nothing was translated this time",
+    ]
     assert (out.read_text(), Shouter.loads) == ("before", 0)
     assert translate(file, "-o", out, "--force") == 0
     assert (out.read_text(), Shouter.loads) == ("ONE", 1)
@@ -134,6 +181,69 @@ def test_translations_beside_their_sources_are_not_translated_again(tmp_path: Pa
     for _ in range(2):
         assert translate(tmp_path, "--suffix", "de", "--force") == 0
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.de.txt", "a.txt"]
+
+
+def test_translations_beside_their_sources_are_no_sources_for_another_folder(tmp_path: Path, capsys: Capture):
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    for name in ("a.txt", "a.de.txt", "a.pt-BR.txt", "a.translated.txt", "a.old.txt", "a.en.txt", "b.de.txt"):
+        (source / name).write_text("one")
+    assert translate(source, "-o", out) == 0
+    assert sorted(file.name for file in out.iterdir()) == ["a.en.txt", "a.old.txt", "a.txt", "b.de.txt"]
+    skipped = [line for line in capsys.readouterr().out.splitlines() if "skipped" in line]
+    assert skipped == [
+        f"{source / name}: skipped, for its name says that it is a translation of a.txt (name it to translate it)"
+        for name in ("a.de.txt", "a.pt-BR.txt", "a.translated.txt")
+    ]
+    assert translate(source / "a.de.txt", "-o", f"{tmp_path}/named/") == 0
+    assert (tmp_path / "named" / "a.de.txt").exists()
+
+
+def test_no_option_is_passed_over_in_silence(tmp_path: Path, capsys: Capture):
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "a.po").write_text('msgid "one"\nmsgstr ""\n')
+    options = ("--target-language", "de", "--redo", "all", "--keys", "x")
+    assert translate(tmp_path / "a.txt", *options) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "docflat: warning: --keys is of JSON files, and there is none: it changes nothing",
+        "docflat: warning: --redo is of PO and XLIFF files, and there is none: it changes nothing",
+        "docflat: warning: --target-language is of HTML, PO and XLIFF files, and there is none: it changes nothing; "
+        "what language comes out is the model's",
+    ]
+    assert translate(tmp_path / "a.txt", tmp_path / "a.po", *options[:4], "--force", "-o", f"{tmp_path}/out/") == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "suffix", [".txt", ".md", ".html", ".json", ".docx", ".pptx", ".odt", ".srt", ".vtt", ".po", ".xlf"]
+)
+def test_an_empty_file(tmp_path: Path, capsys: Capture, suffix: str):
+    file = tmp_path / f"a{suffix}"
+    file.touch()
+    assert translate(file) == 2
+    assert capsys.readouterr() == ("", f"docflat: error: {file}: is empty\n")
+
+
+def test_an_endless_line(tmp_path: Path, capsys: Capture):
+    """A file of kilobytes unpacks to a line of a gigabyte; neither is read whole."""
+    file, out = tmp_path / "a.en", tmp_path / "b.en"
+    file.write_text("one two\n" + "word " * 30_000)
+    assert translate(file, "-o", out) == 2
+    assert (
+        capsys.readouterr().err == f"docflat: error: {file}:2: a sentence of 150000 characters; 100000 are the most\n"
+    )
+    packed = tmp_path / "a.xz"
+    with lzma.open(packed, "wb", preset=0) as stream:
+        for _ in range(1 << 10):
+            stream.write(bytes(1 << 20))
+    tracemalloc.start()
+    assert translate(packed, "-o", out) == 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert capsys.readouterr().err == f"docflat: error: {packed}:1: a line of more than 64 MiB\n"
+    assert peak < 300 << 20
+    assert not out.exists()
+    assert Shouter.loads == 0
 
 
 @pytest.mark.parametrize(
@@ -188,6 +298,21 @@ def test_a_txt_file_is_prose_unless_it_is_said_to_be_lines(tmp_path: Path):
     assert out.read_text() == "SOME WORDS THAT WERE WRAPPED AT THIS\nWIDTH. AND MORE\n\n123\n"
     file.write_text("a\n")
     assert translate(file, "-o", out, "--boundaries", "none") == 0
+
+
+def test_a_page_names_its_new_language(tmp_path: Path):
+    page = '<!doctype html>\n<HTML class="x" lang=en-US xml:lang="en">\n<p lang="fr">one</p>'
+    (tmp_path / "a.html").write_text(page)
+    assert translate(tmp_path / "a.html", "--target-language", "de") == 0
+    new = page.replace("en-US", "de").replace('"en"', '"de"').replace("one", "ONE")
+    assert (tmp_path / "a.translated.html").read_text() == new
+    assert translate(tmp_path / "a.html", "--force") == 0
+    assert (tmp_path / "a.translated.html").read_text() == page.replace("one", "ONE")
+    (tmp_path / "a.po").write_text('msgid ""\nmsgstr "Language: \\n"\n\nmsgid "one"\nmsgstr ""\n')
+    for name in ("a.html", "a.po"):  # the model that comes with docflat knows its language
+        assert cli.run(["translate", str(tmp_path / name), "--force"]) == 0
+    assert (tmp_path / "a.translated.html").read_text() == new
+    assert '"Language: de\\n"' in (tmp_path / "a.translated.po").read_text()
 
 
 def test_keys_of_json(tmp_path: Path):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import shlex
 import subprocess
 import sys
 import types
@@ -58,12 +59,14 @@ def test_help_lists_the_verbs_with_a_line_each(capsys: Capture, arguments: list[
 
 
 @pytest.mark.parametrize("verb", cli.VERBS, ids=lambda verb: verb.name)
-def test_help_of_a_verb_ends_with_an_example_that_parses(capsys: Capture, verb: cli.Verb):
+def test_help_of_a_verb_ends_with_examples_that_parse(capsys: Capture, verb: cli.Verb):
     assert docflat(verb.name, "--help") == 0
-    assert capsys.readouterr().out.endswith(f"example:\n  {verb.example}\n")
-    program, example = f"docflat {verb.name} ", f"{verb.example} "
-    assert example.startswith(program)
-    cli._verb_parser(verb).parse_intermixed_args(example.removeprefix(program).split())
+    shown = capsys.readouterr().out.partition("example:\n")[2].splitlines()
+    assert [line.strip() for line in shown] == verb.example.splitlines()
+    for line in shown:  # what is shown can be run
+        assert line.startswith(f"  docflat {verb.name}")
+        words = shlex.split(line.partition(" <")[0])[1 + len(verb.name.split()) :]
+        assert cli._verb_parser(verb).parse_intermixed_args(words)
 
 
 def test_help_imports_nothing_slow():

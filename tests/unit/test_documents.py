@@ -749,9 +749,9 @@ class Typed(io.BytesIO):
     name = "<stdin>"
     asked = 0
 
-    def __next__(self) -> bytes:
+    def readline(self, size: int | None = -1, /) -> bytes:
         self.asked += 1
-        return super().__next__()
+        return super().readline(size)
 
 
 @pytest.mark.parametrize(("text", "asked"), [("A\nB\n\nC\n\nD\n", [3, 5, 7]), ("<d>\nA\n<d>\nC\nD\n", [3, 6])])

@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.alignment import Weights
+from docflat.alignment import Weights, find_words
 from docflat.errors import InputError
 from docflat.files import FileReport, translate_file, translate_segments
 from docflat.formats.segments import ParsedFile, Segment, Span
+from docflat.projection import Piece, project
 
 
 class Stub:
     """Translates by a function of a sentence."""
+
+    languages: tuple[str, str] | None = None
 
     def __init__(self, change: Callable[[str], str], links: dict[int, int] | None = None) -> None:
         self.change = change
@@ -120,6 +123,47 @@ def test_placeholders_the_model_breaks_are_put_back(broken: Callable[[str], str]
     assert (new.text, report.in_parts) == ("yaS {name} sah  %d .stac", 1)
 
 
+def test_what_the_model_loses_is_put_where_its_stand_ins_are():
+    """Not around it in parts, which would put an article into each."""
+
+    def change(text: str) -> str:
+        known = {
+            "The Red Apple is as good as %s.": "Der Rote Apfel ist gut.",
+            "The XQ1 is as good as XQ2.": "So gut wie XQ2 ist das XQ1.",
+        }
+        return known[text]
+
+    report = FileReport("x")
+    text = "The Red Apple is as good as %s."
+    (new,) = translate_segments([Segment(text, (Span(4, 13, "b"),))], Stub(change), report, terms=["Red Apple"])
+    assert new.text == "So gut wie %s ist das Red Apple."
+    assert (report.stood_in, report.in_parts) == (1, 0)
+    assert str(report).endswith("1 of 1 sentences with stand-ins, to keep placeholders, code or terms")
+    assert report.rows == [(text, new.text, False)]
+
+
+@pytest.mark.parametrize("text", ["XQ5 and {name} go.", "Go to {name}s place.", "Go to {a}{b} now."])
+def test_where_no_word_can_stand_in(text: str):
+    new, report = translated(Segment(text), str.upper)
+    assert re.findall(r"\{\w+\}", new.text) == re.findall(r"\{\w+\}", text)
+    assert (report.stood_in, report.in_parts) == (0, 1)
+
+
+def test_numbers_are_written_as_the_language_writes_them():
+    stub = Stub(lambda text: text.replace("It costs", "Es kostet"))
+    stub.languages = ("en", "de")
+    report = FileReport("x")
+    texts = ["It costs 1,200.50 here.", "It costs 1,200.50 `1,200.50`.", "It costs 1,300 {x}s."]
+    segments = [Segment(texts[0]), Segment(texts[1], (Span(19, 27, "code", opaque=True),)), Segment(texts[2])]
+    new = translate_segments(segments, stub, report)
+    assert [segment.text for segment in new] == [
+        "Es kostet 1.200,50 here.",
+        "Es kostet 1,200.50 `1,200.50`.",  # which of them is the code cannot be told
+        "Es kostet 1.300 {x}s.",
+    ]
+    assert report.other_numbers == []
+
+
 def test_opaque_spans_are_found_again():
     text = "Call run() or stop() now."
     spans = (Span(5, 10, "code", opaque=True), Span(14, 20, "code", opaque=True))
@@ -139,6 +183,48 @@ def test_formatting_does_not_take_the_full_stop_with_it():
     new, _ = translated(Segment("It is very old.", (Span(6, 14, "bold"),)), lambda _: "Es ist sehr alt.")
     (span,) = new.spans
     assert new.text[span.start : span.end] == "sehr alt"
+
+
+def test_formatting_does_not_follow_a_verb_to_the_end():
+    """Linked as a reader would: a part of the bold that many other words part from the rest is given up."""
+    source = "It must be signed by both parties before 31 December."
+    target = "Es muss von beiden Parteien vor dem 31. Dezember unterzeichnet werden."
+    pairs = "It Es must muss by von both beiden parties Parteien before vor before dem 31 31 December Dezember"
+    pairs += " signed unterzeichnet be werden"
+
+    def linked(bold: str) -> str:
+        words = [[text[a:b] for a, b in find_words(text)] for text in (source, target)]
+        found = pairs.split()
+        links = [(words[0].index(a), words[1].index(b)) for a, b in zip(found[::2], found[1::2], strict=True)]
+        start = source.index(bold)
+        segment = Segment(source, (Span(start, start + len(bold), "b"),))
+        new = project(segment, [Piece((0, len(source)), target, links)])
+        assert new is not None
+        return new.text[slice(new.spans[0].start, new.spans[0].end)]
+
+    assert linked("signed by both parties") == "von beiden Parteien"
+    assert linked("by both parties before 31 December") == "von beiden Parteien vor dem 31. Dezember"
+    # A word is not worth as many of others between.
+    assert linked("signed by both parties before 31") == "von beiden Parteien vor dem 31"
+    assert linked("must be signed by both parties before") == "muss von beiden Parteien vor dem"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Click to open the |settings.", "Zum Öffnen der |Einstellungen klicken."),
+        ("Click| to open the settings.", "Zum Öffnen der Einstellungen klicken|."),
+        ("Click to open| the settings.", "Zum Öffnen| der Einstellungen klicken."),
+    ],
+)
+def test_a_point_goes_with_the_word_it_touches(source: str, expected: str):
+    text, place = source.replace("|", ""), source.index("|")
+    links = [(0, 4), (1, 0), (2, 1), (3, 2), (4, 3), (5, 5)]
+    piece = Piece((0, len(text)), expected.replace("|", ""), links)
+    new = project(Segment(text, (Span(place, place, "note"),)), [piece])
+    assert new is not None
+    start = new.spans[0].start
+    assert f"{new.text[:start]}|{new.text[start:]}" == expected
 
 
 def test_formatting_over_sentences_and_points_between_them():

@@ -69,6 +69,29 @@ def test_a_sentence_a_line_stays_so():
     assert texts("x.txt", text) == text.splitlines()
 
 
+def test_lines_that_a_hand_ended_a_word_too_early_are_one_paragraph():
+    text = (
+        "thank you for your letter of 12 June. We are sorry that your order (no.\n"
+        "4711) has not arrived. It was sent on 3 June, and it should have been with you\n"
+        "after two days. We will send you the brochures again.\n"
+    )
+    assert texts("x.txt", text) == [" ".join(text.split())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Shall I compare thee to a summer's day?\nThou art more lovely and more temperate:\n"
+        "Rough winds do shake the darling buds of May,\nAnd summer's lease hath all too short a date;\n",
+        "apple: a fruit that grows on trees, green or red\nbanana: a long yellow fruit of warm lands\n"
+        "cherry: a small red one\ndate: it is dried\n",
+        "Dr. Robert Smith\n12 Long Street, near the old town hall\nLondon\n",
+    ],
+)
+def test_verse_lists_and_addresses_keep_their_lines(text: str):
+    assert texts("x.txt", text) == text.splitlines()
+
+
 def test_wrapped_text_is_wrapped_again():
     text = "\ufeff  Some words that go on to the next\r\n  line, and end here.\r\n\r\n* item"
     assert shouted("x.txt", text) == text.upper()

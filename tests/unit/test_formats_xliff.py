@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from test_files import Stub
 
 from docflat.errors import InputError
+from docflat.files import FileReport, translate_segments
 from docflat.formats.segments import Segment
 from docflat.formats.xliff import Translations, Xliff
 
@@ -308,3 +310,37 @@ def test_any_bytes_are_read_or_refused(data: bytes, place: int) -> None:
         return
     assert parsed.render(parsed.segments) == whole
     parsed.render([shout(segment) for segment in parsed.segments])
+
+
+@pytest.mark.parametrize(
+    ("source", "seen", "said", "target"),
+    [
+        (
+            "You have <ph id='7'/> new messages.",
+            "You have {1} new messages.",
+            "{1} Neue haben Sie.",
+            "<ph id='7'/> Neue haben Sie.",
+        ),
+        (
+            "File <ph id='1'>%s</ph>: {1} lost!",
+            "File {2}: {1} lost!",
+            "{1} in {2} weg!",
+            "{1} in <ph id='1'>%s</ph> weg!",
+        ),
+        ("Hello, <x id='1'/>, and (<x id='2'/> here)", "Hello, {1}, and ({2} here)", "X", None),
+        ("One <x id='1' ctype='lb'/> two", "One  two", "Eins zwei", "Eins <x id='1' ctype='lb'/>zwei"),
+        ("One<ph id='1'/> and <x id='2'/>two", "One and two", "Eins und zwei", None),
+    ],
+)
+def test_what_a_program_fills_in_is_a_word_to_the_model(source: str, seen: str, said: str, target: str | None):
+    text = (
+        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en"><body>'
+        f'<trans-unit id="1"><source>{source}</source></trans-unit></body></file></xliff>'
+    )
+    parsed = Xliff().read(text.encode(), "x.xlf")
+    assert [segment.text for segment in parsed.segments] == [seen]
+    new = parsed.render(translate_segments(parsed.segments, Stub(lambda _: said), FileReport("x"))).decode()
+    found = re.search("<target[^>]*>(.*)</target>", new)
+    assert found is not None
+    assert target in (None, found[1])
+    assert sorted(re.findall("<[^/][^>]*>", found[1])) == sorted(re.findall("<[^/][^>]*>", source))

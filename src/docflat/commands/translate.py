@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat.commands.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
-from docflat.commands.translate_files import Job, Output, Seen, plan_jobs, translate_files
+from docflat.commands.translate_files import (
+    Job,
+    Output,
+    Seen,
+    check_options,
+    find_other_numbers,
+    plan_jobs,
+    translate_files,
+    warn_of_numbers,
+)
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.console import progress, warn
 from docflat.errors import InputError
@@ -41,12 +50,14 @@ def _add_files(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="name.docx becomes name.NAME.docx (default: %(default)s)",
     )
-    parser.add_argument("--force", action="store_true", help="translate what has been translated before, too")
+    parser.add_argument(
+        "--force", action="store_true", help="translate what has been translated before, too: replace what is there"
+    )
     parser.add_argument("--lines", action="store_true", help="every file is text, a sentence a line")
     parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
-    language = "of PO and XLIFF: the target language, put into a file that names none"
+    language = "of HTML: the language that the page names; of PO and XLIFF: put into a file that names none"
     parser.add_argument("--target-language", metavar="CODE", help=language)
     parser.add_argument(
         "--source-language", default="en", metavar="CODE", help="whose rules split text into sentences (default: en)"
@@ -112,6 +123,7 @@ def run(arguments: Namespace) -> None:
     if arguments.changes and arguments.mode == "sentence":
         raise InputError("without context there are no changes to show: --changes does not go with --mode sentence")
     jobs = plan_jobs(arguments)
+    check_options(jobs, arguments)
     if arguments.keep_terms and any(job.lines for job in jobs):
         raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
     page = arguments.side_by_side
@@ -124,7 +136,7 @@ def run(arguments: Namespace) -> None:
     else:
         error = translate_files(jobs, arguments, load, seen, settings)
     if documents:
-        shown = _compare(documents, load(), settings)
+        shown = _compare(documents, load(), settings, {str(job.file) for job in jobs if not job.lines})
         if arguments.side_by_side:
             _write_page(arguments.side_by_side, shown)
         if arguments.changes:
@@ -169,14 +181,25 @@ def _run_lines(
     marking = (arguments.boundaries, arguments.docids, arguments.starts)
     total = count_lines(job.file, marking)
     name = str(job.file or "stdin")
+    differing: list[tuple[str, str]] = []
+
+    def see(pairs: list[Pair]) -> None:
+        seen(name, pairs)
+        differing.extend(find_other_numbers(pairs))
+
     with progress("translating", total) as advance:
-        translate_lines(job.file, job.out, marking, load, advance, lambda pairs: seen(name, pairs), settings)
+        translate_lines(job.file, job.out, marking, load, advance, see, settings)
+    warn_of_numbers(name, differing)
 
 
 def _compare(
-    documents: Sequence[tuple[str, Sequence[Pair]]], translator: Translator, settings: dict[str, Any]
+    documents: Sequence[tuple[str, Sequence[Pair]]],
+    translator: Translator,
+    settings: dict[str, Any],
+    formats: Collection[str],
 ) -> list[ShownDocument]:
-    """Translate everything again, without context."""
+    """Translate everything again, without context. formats: the names of what is no lines."""
+    from docflat.figures import localize_numbers
     from docflat.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None}
@@ -188,6 +211,11 @@ def _compare(
             [[pair[0] for pair in pairs] for _, pairs in documents], done=advance, **alone
         )
         for (name, pairs), texts in zip(documents, again, strict=True):
+            if translator.languages and name in formats:  # as in the file, where this is no work of context
+                texts = [
+                    localize_numbers(pair[0], text, translator.languages)
+                    for pair, text in zip(pairs, texts, strict=True)
+                ]
             rows = [
                 Row(source, target, text if comparable else None)
                 for (source, target, comparable), text in zip(pairs, texts, strict=True)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
-from docflat.console import progress
+from docflat.console import progress, warn
 from docflat.errors import InputError
-from docflat.formats import FORMATS
+from docflat.formats import FORMATS, options_of
+from docflat.shipped import languages_of
 
 if TYPE_CHECKING:
     from docflat.translator import Translator
@@ -36,6 +38,10 @@ NOT_READ = {
     ".jpeg": None,
     ".zip": None,
 }
+
+
+_SHOWN = 10  # sentences of a file, in warnings
+_LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
 
 
 class Output:
@@ -97,15 +103,33 @@ def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
     if not given.is_dir():
         yield given, Path(given.name)
         return
-    found = [file for file in sorted(given.rglob("*")) if file.is_file() and file.suffix.lower() in FORMATS]
-    # Translations of an earlier run may lie there too.
-    if folder is None:
-        found = [file for file in found if not file.stem.endswith(f".{arguments.suffix}")]
-    else:
-        found = [file for file in found if not file.resolve().is_relative_to(folder.resolve())]
+    found = []
+    for file in sorted(given.rglob("*")):
+        if not file.is_file() or file.suffix.lower() not in FORMATS:
+            continue
+        # Translations of an earlier run may lie there too.
+        if folder is not None and file.resolve().is_relative_to(folder.resolve()):
+            continue
+        if (original := _original(file, arguments)) is not None:
+            why = f"its name says that it is a translation of {original.name}"
+            print(f"{file}: skipped, for {why} (name it to translate it)")
+        else:
+            found.append(file)
     if not found:
         raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", given)
     yield from ((file, file.relative_to(given)) for file in found)
+
+
+def _original(file: Path, arguments: Namespace) -> Path | None:
+    """What a file is a translation of, by its name: a.de.txt of a.txt."""
+    stem, _, mark = file.stem.rpartition(".")
+    original = file.with_name(stem + file.suffix)
+    if not stem or mark == arguments.source_language:
+        return None
+    if arguments.out is None and mark == arguments.suffix:  # so would its own translation be named
+        return original
+    marks = mark in (arguments.suffix, "translated") or _LANGUAGE.fullmatch(mark)
+    return original if marks and original.exists() else None
 
 
 def _beside(file: Path, arguments: Namespace) -> Path:
@@ -129,7 +153,9 @@ def translate_files(
     total = 0
     for job in jobs:
         if job.out is not None and job.out.exists() and not arguments.force:
-            print(f"{job.file}: skipped, for {job.out} is there (--force translates it again)")
+            # Who named one file waits for it, and reads no list of what became of many.
+            say = warn if runner.single else print
+            say(f"{job.file} was not translated: {job.out} is there already (--force replaces it)")
         elif (sentences := runner.attempt(job, runner.count)) is not None:
             todo.append(job)
             total += sentences
@@ -196,6 +222,7 @@ class _Runner:
             lines: list[Pair] = []
             translate_lines(job.file, job.out, self.marking, self.load, done, lines.extend, self.settings)
             self.seen(str(job.file), lines)
+            warn_of_numbers(str(job.file), find_other_numbers(lines))
             return f"{job.file}: {len(lines)} lines translated"
         report = translate_file(
             job.file,
@@ -208,12 +235,45 @@ class _Runner:
             **self.settings,
         )
         self.seen(str(job.file), report.rows)
+        warn_of_numbers(str(job.file), report.other_numbers)
         return str(report)
 
     def _format(self, file: Path) -> Any:
         from docflat.formats import find_format
 
-        kind = FORMATS[file.suffix.lower()].partition(":")[0]
-        given = {"json": ("keys",), "po": ("redo", "target_language"), "xliff": ("redo", "target_language")}
-        options = {name: getattr(self.arguments, name) for name in given.get(kind, ())}
-        return find_format(file, **{name: value for name, value in options.items() if value})
+        known = {name: getattr(self.arguments, name) for name in ("keys", "redo", "target_language")}
+        if languages := languages_of(self.arguments.model):
+            known["target_language"] = known["target_language"] or languages[1]
+        return find_format(file, **{name: known[name] for name in options_of(file) if known[name]})
+
+
+def find_other_numbers(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
+    from docflat.figures import numbers_differ
+
+    return [(source, target) for source, target, _ in pairs if numbers_differ(source, target)]
+
+
+def warn_of_numbers(name: str, pairs: Sequence[tuple[str, str]]) -> None:
+    """Whoever reads a translation sees no wrong number in it."""
+    for source, target in pairs[:_SHOWN]:
+        warn(f"{name}: other numbers than in the source: {_short(source)} -> {_short(target)}")
+    if len(pairs) > _SHOWN:
+        warn(f"{name}: other numbers than in the source: {len(pairs) - _SHOWN} more sentences")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
+    """No option is passed over in silence."""
+    used = {name for job in jobs if job.file and not job.lines for name in options_of(job.file)}
+    languages = languages_of(arguments.model)
+    if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:
+        target = arguments.target_language
+        raise InputError(f"this model translates into {languages[1]}, not into {target}; name another", arguments.model)
+    for name, what in (("keys", "JSON"), ("redo", "PO and XLIFF"), ("target_language", "HTML, PO and XLIFF")):
+        if getattr(arguments, name) and name not in used:
+            option = f"--{name.replace('_', '-')}"
+            hint = "; what language comes out is the model's" if name == "target_language" else ""
+            warn(f"{option} is of {what} files, and there is none: it changes nothing{hint}")

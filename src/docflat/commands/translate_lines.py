@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from docflat.translator import Translator
 
 
+LONGEST = 100_000  # characters of a sentence
 Marking = tuple["Boundaries", Path | None, Path | None]  # boundaries, docids, starts
 Pair = tuple[str, str, bool]  # a sentence, its translation, and whether that can be compared with others
 
@@ -29,7 +30,7 @@ def count_lines(file: Path | None, marking: Marking) -> int | None:
     if file is None or file.is_fifo() or file.is_char_device():  # those can be read only once
         return None
     # Finds what is wrong with the input before anything is loaded or written, and gives the bar its end.
-    return sum(len(document.source) for document in read_source(file, *marking))
+    return sum(len(_checked(document, file).source) for document in read_source(file, *marking))
 
 
 def translate_lines(
@@ -50,7 +51,7 @@ def translate_lines(
 
         def sentences() -> Iterator[list[str]]:
             for document in read_source(cast("BinaryIO", tape), *marking):
-                waiting.append(document)
+                waiting.append(_checked(document, file))
                 yield document.source
 
         translations = load().translate_documents(
@@ -69,6 +70,15 @@ def translate_lines(
             write(line)
 
 
+def _checked(document: Document, file: Path | None) -> Document:
+    """Without a sentence that would take all memory, and no end."""
+    for number, sentence in enumerate(document.source):
+        if len(sentence) > LONGEST:
+            message = f"a sentence of {len(sentence)} characters; {LONGEST} are the most"
+            raise InputError(message, file or "stdin", document.line + number)
+    return document
+
+
 class _Tape:
     """The lines of the input, kept until translations replace them; what marks documents stays."""
 
@@ -81,10 +91,11 @@ class _Tape:
         self.lines: deque[bytes] = deque()
         self.taken = 0
 
-    def __iter__(self) -> Iterator[bytes]:
-        for raw in self.stream:
+    def readline(self, limit: int) -> bytes:
+        raw = self.stream.readline(limit)
+        if raw:
             self.lines.append(raw)
-            yield raw
+        return raw
 
     def replace(self, document: Document, translation: list[str]) -> Iterator[str]:
         """The output lines up to the end of a document: as many as the input has."""

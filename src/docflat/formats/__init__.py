@@ -32,6 +32,19 @@ FORMATS: dict[str, str] = {
     ".xlf": "xliff:Xliff",
 }
 
+# What the class of a format can be told.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "html": ("target_language",),
+    "json": ("keys",),
+    "po": ("redo", "target_language"),
+    "xliff": ("redo", "target_language"),
+}
+
+
+def options_of(path: str | Path) -> tuple[str, ...]:
+    """The options of the format of files with this suffix."""
+    return OPTIONS.get(FORMATS.get(Path(path).suffix.lower(), "").partition(":")[0], ())
+
 
 def find_format(path: str | Path, **options: Any) -> Format:
     """The format of files with this suffix; options are those of its class."""

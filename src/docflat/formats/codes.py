@@ -18,14 +18,15 @@ class Code:
 
     opening: str
     closing: str = ""
+    is_word: bool = False  # the span's text only stands for it among the words, and is not written
 
 
 class Token(NamedTuple):
     """A piece of a text with codes."""
 
     raw: str  # as it is in the file; of text, what it says
-    kind: str  # "text", "open", "close", "point"
-    key: str = ""  # an opening and a closing code of the same key are a pair
+    kind: str  # "text", "open", "close", "point", "word": a point that stands for words, such as a name filled in
+    key: str = ""  # an opening and a closing code of the same key are a pair; of a word, what stands for it
     opaque: bool = False  # what the pair encloses is kept as it is
     firm: bool = False  # always has its other half: no pair may start outside of it and end inside
 
@@ -40,6 +41,11 @@ def read_tokens(tokens: Iterable[Token]) -> tuple[str, list[Span]]:
         if token.kind == "text":
             text.append(token.raw)
             length += len(token.raw)
+            continue
+        if token.kind == "word":
+            found.append(Span(length, length + len(token.key), Code(token.raw, is_word=True), opaque=True))
+            text.append(token.key)
+            length += len(token.key)
             continue
         depth = _find_opening(unclosed, token.key) if token.kind == "close" else None
         if depth is None:
@@ -94,6 +100,8 @@ def write_codes(
             parts.append(unclosed.pop().tag.closing)
         for span in at_start.get(place, ()):
             parts.append(span.tag.opening)
+            if span.tag.is_word:
+                skip = span.end
             if span.start == span.end:
                 parts.append(span.tag.closing)
             else:

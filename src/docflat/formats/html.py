@@ -27,6 +27,7 @@ KEPT = INLINE_KEPT | names("script style pre textarea xmp iframe noembed noframe
 APART = (BLOCKS | KEPT) - INLINE_KEPT  # these stand by themselves
 TEXTS = names("alt title placeholder aria-label aria-description summary")
 META = names("description keywords og:title og:description twitter:title twitter:description")
+_LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.IGNORECASE)
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 
 
@@ -37,10 +38,11 @@ class _Block:
 
 
 class ParsedHtml:
-    def __init__(self, text: str, encoding: str, mark: bytes) -> None:
-        self.encoding, self.mark = encoding, mark
+    def __init__(self, text: str, encoding: str, mark: bytes, target_language: str = "") -> None:
+        self.encoding, self.mark, self.target_language = encoding, mark, target_language
         reader = _Reader(text)
         self.layout, self.segments, self.quotes = reader.layout, reader.segments, reader.quotes
+        self.root = reader.root
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         def fill(template: Template) -> str:
@@ -54,8 +56,11 @@ class ParsedHtml:
             return f"{quote}{value.replace(quote, '&quot;' if quote == chr(34) else '&#39;')}{quote}"
 
         parts = []
-        for part in self.layout:
-            if isinstance(part, str | int):
+        speaks = self.target_language if list(segments) != list(self.segments) else ""
+        for place, part in enumerate(self.layout):
+            if speaks and place == self.root and isinstance(part, str):
+                parts.append(_LANGUAGE.sub(rf"\g<1>{speaks}", part))
+            elif isinstance(part, str | int):
                 parts.append(fill((part,)))
             elif segments[part.number] == self.segments[part.number]:
                 parts.append(fill(part.raw))
@@ -75,6 +80,7 @@ class _Reader:
         self.builder = SpanBuilder()
         self.raw: list[str | int] = []  # of the block at hand
         self.names: list[str] = []  # of its open inline elements
+        self.root = -1  # where in the layout the tag <html> is, which names the language
         self.kept: tuple[int, str, int] | None = None  # a kept element: where it starts, its name, how deep in its like
         for token in cut_html(text):
             self._take(token)
@@ -123,6 +129,8 @@ class _Reader:
             self.kept = (token.start, token.name, 1)
             return
         template = self._tag(token)
+        if token.name == "html":
+            self.root = len(self.layout)
         if token.name in BLOCKS:
             self.layout += template
             return
@@ -189,25 +197,29 @@ class _Reader:
 
 
 class Html:
+    """`target_language` is put in the place of the language that the page names."""
+
     name = "HTML"
+
+    def __init__(self, target_language: str = "") -> None:
+        self.target_language = target_language
 
     def read(self, data: bytes, file: str) -> ParsedHtml:
         check_text(data, file)
         if data.startswith(codecs.BOM_UTF8):
-            return ParsedHtml(_decode(data[3:], "utf-8", file), "utf-8", codecs.BOM_UTF8)
+            return self._parse(data[3:], "utf-8", file, codecs.BOM_UTF8)
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError("is UTF-16; save it as UTF-8", file)
         said = _CHARSET.search(data[:2048])
         if said is not None:
-            return _parse(data, said[1].decode("ascii", "replace"), file)
+            return self._parse(data, said[1].decode("ascii", "replace"), file)
         try:
-            return _parse(data, "utf-8", file)
+            return self._parse(data, "utf-8", file)
         except InputError:
-            return _parse(data, "cp1252", file)  # what browsers take it for
+            return self._parse(data, "cp1252", file)  # what browsers take it for
 
-
-def _parse(data: bytes, encoding: str, file: str) -> ParsedHtml:
-    return ParsedHtml(_decode(data, encoding, file), encoding, b"")
+    def _parse(self, data: bytes, encoding: str, file: str, mark: bytes = b"") -> ParsedHtml:
+        return ParsedHtml(_decode(data, encoding, file), encoding, mark, self.target_language)
 
 
 def _decode(data: bytes, encoding: str, file: str) -> str:

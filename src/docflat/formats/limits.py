@@ -26,6 +26,8 @@ def read_file(path: Path) -> bytes:
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from None
+    if not data:
+        raise InputError("is empty", path)
     if len(data) > MOST_BYTES:
         raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, the most of one file", path)
     return data

@@ -17,6 +17,7 @@ _LINE = re.compile(r"(\s*)(.*\S)(\s*)")
 _MARK = re.compile(r"(?:[-*+•–]|\(?\w{1,3}[.)])\s")  # of a list
 _ENDS = tuple('.!?…:;。！？"”»)')
 NARROWEST = 30  # nobody wraps prose to less; shorter lines are verse, lists, addresses
+EARLIEST = 0.75  # of the width, where a line may end
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def _blocks(text: str, start: int, end: int) -> list[_Block]:
 
 
 def _is_wrapped(text: str, lines: Sequence[tuple[int, int, str]]) -> bool:
-    """Whether lines end where a width made them end: the next word would not have fitted."""
+    """Whether lines end where a width made them end: the next word would not have fitted, or hardly."""
     if len(lines) == 1:
         return False
     texts = [indent + text[first:last] for first, last, indent in lines]
@@ -80,7 +81,10 @@ def _is_wrapped(text: str, lines: Sequence[tuple[int, int, str]]) -> bool:
         return False
     if len({indent for _, _, indent in lines[1:]}) > 1 or all(line.endswith(_ENDS) for line in texts):
         return False
-    return all(len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(texts))
+    full = [len(line) + 1 + len(after.split()[0]) > width for line, after in pairwise(texts)]
+    # By hand a line is ended a word too early, now and then; a list or verse begins its lines anew.
+    early = [len(line) >= EARLIEST * width and not after.lstrip()[0].isupper() for line, after in pairwise(texts)]
+    return 2 * sum(full) >= len(full) and all(map(any, zip(full, early, strict=True)))
 
 
 class Txt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 from docflat.errors import InputError
@@ -21,6 +22,9 @@ NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "x" for version in
 _PAIRS = {"g", "mrk", "pc"}
 _OPENING = {"bx", "bpt", "sc", "sm"}
 _CLOSING = {"ex", "ept", "ec", "em"}
+_FILLED = {"ph", "x"}  # what a program fills in stands for words
+_NO_WORDS = {"lb", "x-br", "pb", "image", "xlf:lb", "xlf:pb", "fmt", "bold", "italic", "underlined"}
+_BEFORE = "(\"'“„‘[«"
 _UNTRANSLATED = {"new", "needs-translation", "initial"}  # whatever the target holds
 _REVIEW = re.compile("needs-.*")
 
@@ -71,7 +75,7 @@ class Translations:
             kept = place.kept or self._why_kept(place)
             self.units.append(_Unit(place, len(self.segments)))
             for piece in place.pieces:
-                text, spans = read_tokens(self._tokens(piece))
+                text, spans = read_tokens(_find_words(list(self._tokens(piece))))
                 self.segments.append(Segment(text, tuple(spans), kept or why_kept(text)))
 
     def _why_kept(self, place: Place) -> str:
@@ -101,7 +105,8 @@ class Translations:
                 key = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
                 yield Token(raw, "close", key)
             else:
-                yield Token(raw, "point")
+                kinds = {attributes.get(kind, "") for kind in ("ctype", "type", "subType")}
+                yield Token(raw, "point" if kinds & _NO_WORDS or name not in _FILLED else "word")
 
     def _raw(self, start: int, end: int) -> str:
         return self.xml.data[start:end].decode()
@@ -151,6 +156,23 @@ class Translations:
 
     def _tag(self, element: Element) -> bytes:
         return self.xml.data[element.start : element.inner]
+
+
+def _find_words(tokens: list[Token]) -> Iterator[Token]:
+    """Which points stand among the words as one of them: the model sees it as a placeholder.
+
+    Without it the model would read a sentence that lacks a word, and the blanks around it would become one.
+    """
+    text = "".join(token.raw for token in tokens if token.kind == "text")
+    names = (name for n in count(1) if (name := f"{{{n}}}") not in text)
+    for number, token in enumerate(tokens):
+        if token.kind == "word":
+            before = tokens[number - 1].raw[-1:] if number and tokens[number - 1].kind == "text" else ""
+            after = tokens[number + 1].raw[:1] if tokens[number + 1 :] and tokens[number + 1].kind == "text" else ""
+            apart = (not before or before.isspace() or before in _BEFORE) and not after.isalnum()
+            is_word = apart and (before + after).strip() != before + after
+            token = token._replace(key=next(names)) if is_word else token._replace(kind="point")
+        yield token
 
 
 def local(element: Element) -> str:

@@ -1,0 +1,129 @@
+"""The numbers of a sentence and of its translation: written as the target language writes them, and compared."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from docflat.sentences import Range
+
+# What stands between thousands, and before decimals.
+SEPARATORS = {"en": (",", "."), "de": (".", ",")}
+
+_NUMBER = re.compile(r"(?<![\w.,])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
+_RUN = re.compile("[0-9]+")
+_THOUSANDS = re.compile(r"(?<=[0-9])[.,'’\u00a0\u202f](?=[0-9]{3}(?![0-9]))")
+_BLANK = re.compile(r"(?<=[0-9]) (?=[0-9]{3}(?![0-9]))")
+_CLOCK = re.compile(r"\b([0-9]{1,2})(?:[:.][0-9]{2})?\s?[ap]\.?\s?m\b", re.IGNORECASE)  # 3:30 p.m.
+# How words for 1 to 12 begin, in English and German: numbers, and months. In other languages they are not known.
+_WORDS = [
+    re.compile(rf"\b(?:{stems})")
+    for stems in (
+        "one|first|once|ein|erst|jan",
+        "two|second|twice|zwei|zwo|feb",
+        "three|third|drei|dritt|mar|mär",
+        "four|vier|apr",
+        "five|fifth|fünf|may|mai",
+        "six|sechs|jun",
+        "seven|sieb|jul",
+        "eight|acht|aug",
+        "nine|ninth|neun|sep",
+        "ten|zehn|oct|okt",
+        "eleven|elf|nov",
+        "twelve|twelfth|zwölf|dec|dez",
+    )
+]
+
+
+def localize_numbers(source: str, target: str, languages: tuple[str, str], fixed: Sequence[Range] = ()) -> str:
+    """The translation, with the numbers of its source as its language writes them: 1,200.50 as 1.200,50.
+
+    Only those that are surely numbers (with thousands apart, of money, percents), that the model wrote with the same
+    digits. Those in the ranges `fixed` of the source stay as they are.
+    """
+    if not all(language in SEPARATORS for language in languages) or languages[0] == languages[1]:
+        return target
+    new: dict[str, str] = {}
+    others = {_digits(source[slice(*place)]) for place in fixed}
+    for match in _NUMBER.finditer(source):
+        inside = any(start < match.end() and match.start() < end for start, end in fixed)
+        sure = not inside and _is_sure(source, match, languages[0])
+        if sure:
+            new[_digits(match[0])] = match[0].translate(_swap(*languages))
+        else:
+            others.add(_digits(match[0]))
+    thousands = SEPARATORS[languages[1]][0]
+
+    def write(match: re.Match[str]) -> str:
+        number = new.get(_digits(match[0]))
+        if number is None or _digits(match[0]) in others or match[0] == number.replace(thousands, ""):
+            return match[0]
+        return number
+
+    return _NUMBER.sub(write, target) if new else target
+
+
+def _swap(*languages: str) -> dict[int, str]:
+    here, there = (SEPARATORS[language] for language in languages)
+    return str.maketrans(dict(zip(here, there, strict=True)))
+
+
+def _is_sure(text: str, match: re.Match[str], language: str) -> bool:
+    """Whether it is no version, section or date."""
+    thousands, decimals = map(re.escape, SEPARATORS[language])
+    if re.fullmatch(rf"[1-9][0-9]{{0,2}}(?:{thousands}[0-9]{{3}})+(?:{decimals}[0-9]+)?", match[0]):
+        return True
+    is_amount = re.match(r"\s?[%€$£]", text[match.end() :]) or re.search(r"[€$£]\s?$", text[: match.start()])
+    return bool(is_amount) and re.fullmatch(rf"[0-9]+{decimals}[0-9]+", match[0]) is not None
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))
+
+
+def numbers_differ(source: str, target: str) -> bool:
+    """Whether a translation has other numbers than its source, whatever separates their digits.
+
+    What may become a word or come from one is no difference: small numbers, months; nor is the clock of 12 hours.
+    """
+    # A blank parts thousands, or two numbers: only what holds for neither is a difference.
+    return all(_differ(*texts) for texts in ((source, target), (_BLANK.sub("", source), _BLANK.sub("", target))))
+
+
+def _differ(source: str, target: str) -> bool:
+    left, new = ([_plain(run) for run in _RUN.findall(_THOUSANDS.sub("", text))] for text in (source, target))
+    left, new = _without(left, new), _without(new, left)
+    for text, here, there in ((source, left, new), (target, new, left)):
+        for hour in map(_plain, _CLOCK.findall(text)):
+            shifted = _plain(str((int(hour or 0) + 12) % 24))
+            if hour in here and shifted in there:
+                here.remove(hour)
+                there.remove(shifted)
+    decades = [(a, b) for a in left for b in new if {len(a), len(b)} == {2, 4} and a[-2:] == b[-2:]]
+    left, new = _without(left, [a for a, _ in decades]), _without(new, [b for _, b in decades])
+    return any(not _is_word(number, target) for number in left) or any(not _is_word(number, source) for number in new)
+
+
+def _plain(run: str) -> str:
+    """Without zeros before it: 5 for 05, and nothing for 0 and 00; but 000 are thousands."""
+    return run.lstrip("0") or run * (len(run) > 2)
+
+
+def _without(numbers: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Those that the others do not have, each as often as it is there too often; in order."""
+    left = Counter(others)
+    found = []
+    for number in numbers:
+        if left[number]:
+            left[number] -= 1
+        else:
+            found.append(number)
+    return found
+
+
+def _is_word(number: str, text: str) -> bool:
+    """Whether a text has it as a word; nothing, as in 10.00, needs none."""
+    if not number:
+        return True
+    return len(number) <= 2 and int(number) <= len(_WORDS) and _WORDS[int(number) - 1].search(text.lower()) is not None

@@ -1,0 +1,84 @@
+"""Numbers of sentences and their translations."""
+
+from __future__ import annotations
+
+import pytest
+
+from docflat.figures import localize_numbers, numbers_differ
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        # What the shipped model wrote, and what it should have written.
+        ("The price is 1,200.50 dollars.", "Der Preis beträgt 1,200,50 Dollar.", "Der Preis beträgt 1.200,50 Dollar."),
+        ("$1,234,567.89 including tax", "1,234,567,89 inklusive Steuern", "1.234.567,89 inklusive Steuern"),
+        ("amounts to EUR 1,049.99.", "beläuft sich auf 1.049.99 EUR.", "beläuft sich auf 1.049,99 EUR."),
+        ("It was 83,149,300 in 2019.", "Es waren 2019 83,149.300.", "Es waren 2019 83.149.300."),
+        ("from $11,481 million", "von 11,481 Millionen", "von 11.481 Millionen"),
+        ("rose to 5.5%", "stieg auf 5.5 %", "stieg auf 5,5 %"),
+        ("costs $0.99", "kostet 0.99 Dollar", "kostet 0,99 Dollar"),
+        # What is right stays, and so does what may be no number.
+        ("12,345 units", "12.345 Einheiten", "12.345 Einheiten"),
+        ("1,200.50", "1200,50", "1200,50"),
+        ("1,200", "1200", "1200"),
+        ("version 2.13 of section 4.2.1, 192.168.1.1", "2.13, 4.2.1, 192.168.1.1", "2.13, 4.2.1, 192.168.1.1"),
+        ("on 12.31.2021", "am 12.31.2021", "am 12.31.2021"),
+        ("version 1.234 has 1,234 users", "Version 1.234 hat 1,234 Nutzer", "Version 1.234 hat 1,234 Nutzer"),
+        ("x1,200 and A4,000b", "x1,200 und A4,000b", "x1,200 und A4,000b"),
+    ],
+)
+def test_as_german_writes_them(source: str, target: str, expected: str):
+    assert localize_numbers(source, target, ("en", "de")) == expected
+    assert not numbers_differ(source, expected)
+
+
+def test_other_languages_and_what_is_fixed():
+    assert localize_numbers("1,200", "1,200", ("en", "fr")) == "1,200"
+    assert localize_numbers("1,200", "1,200", ("en", "en")) == "1,200"
+    assert localize_numbers("1.200,5", "1.200,5", ("de", "en")) == "1,200.5"
+    assert localize_numbers("Say 1,200.", "Sag 1,200.", ("en", "de"), [(4, 9)]) == "Sag 1,200."
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("on 12/31/2021", "am 31.12.2021"),
+        ("on 05/03/2020", "am 3. Mai 2020"),
+        ("on May 5, 2020", "am 5.5.2020"),
+        ("on 05.03.2020", "am 5.3.2020"),
+        ("at 3:30 pm", "um 15:30 Uhr"),
+        ("at 6pm", "um 18.00 Uhr"),
+        ("at 12 a.m.", "um 0 Uhr"),
+        ("a 10-year-old boy", "ein zehnjähriger Junge"),
+        ("Two of the 12", "2 der zwölf"),
+        ("the 21st, the 2nd", "der 21., der zweite"),
+        ("in the '90s", "in den 1990er Jahren"),
+        ("1200.50 or 12,000", "1.200,50 oder 12 000"),
+        ("12\u202f000", "12.000"),
+        ("0 errors", "keine Fehler"),
+        ("$1,250.00", "1.250 Dollar"),
+        ("no numbers", "keine Zahlen"),
+    ],
+)
+def test_the_same_numbers(source: str, target: str):
+    assert not numbers_differ(source, target)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("10 percent", "100 Prozent"),
+        ("3.5 percent", "35 Prozent"),
+        ("Take 3 tablets", "Nehmen Sie 5 Tabletten"),
+        ("Take 3 tablets", "Nehmen Sie Tabletten"),
+        ("Take 3 pills at 3 pm.", "Nehmen Sie 15 Pillen um 15 Uhr."),  # as the shipped model wrote it
+        ("in 2012", "in 2021"),
+        ("1,200 and 30", "1.200"),
+        ("7 days", "7 7 Tage"),
+        ("a year", "das Jahr 2020"),
+        ("4,512.7 thousand", "4.512,7 000"),
+    ],
+)
+def test_other_numbers(source: str, target: str):
+    assert numbers_differ(source, target)
