@@ -73,10 +73,17 @@ class SideAttending(SegmentAttending):
 
     def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         query, key, value = attention.project(x)
-        if earlier is not None:
-            return self._recurrent(attention, query, key, value, *attention.keys_values(earlier))
+        old = None if earlier is None else attention.keys_values(earlier)
+        self.note_own(attention, reach, key, value, old)
+        if old is not None:
+            return self._recurrent(attention, query, key, value, *old)
         segments = self.side.pieces if reach == "sentence" else self.side.rows
         return attention.join(attend(query, key, value, segments, segments, self.causal))
+
+    def note_own(
+        self, attention: Attention, reach: Reach, key: Tensor, value: Tensor, old: tuple[Tensor, Tensor] | None
+    ) -> None:
+        """For who keeps what tokens to come will see: here nobody. (tokens, heads, size) each."""
 
     def _recurrent(
         self, attention: Attention, query: Tensor, key: Tensor, value: Tensor, old_key: Tensor, old_value: Tensor
@@ -115,10 +122,16 @@ class TargetAttending(SideAttending):
         self.memory = memory
 
     def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
-        memory = self.memory
+        memory, queries = self.memory, self.side.rows
+        states, keys = memory.states, memory.rows
         if reach == "context":
             assert memory.context is not None
-            return attention.across(x, memory.context[0], self.side.rows, memory.context[1])
-        if reach == "row":
-            return attention.across(x, memory.states, self.side.rows, memory.rows)
-        return attention.across(x, memory.states, self.side.pieces, memory.pieces)
+            states, keys = memory.context
+        elif reach != "row":
+            queries, keys = self.side.pieces, memory.pieces
+        key, value = attention.keys_values(states)
+        self.note_source(attention, reach, key, value)
+        return attention.join(attend(attention.queries(x), key, value, queries, keys))
+
+    def note_source(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
+        """As `note_own`; of the whole source, or of the context that was encoded apart."""

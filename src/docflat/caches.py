@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -43,7 +43,9 @@ class Given:
 
     def keep(self, rows: Tensor) -> Given:
         if self.place is None:
-            return Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
+            kept_rows = Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
+            kept_rows.bias = self.bias[rows]
+            return kept_rows
         kept, slots = self.place[rows], self.seen.shape[1]
         return given_by_group(self.keys, self.values, self.seen.flatten(0, 1)[kept], kept // slots)
 
@@ -202,12 +204,9 @@ class Grown:
     def make_room(self, slots: int) -> None:
         """For so many more slots, which are zeros: what is not seen must still be a number."""
         rows, heads, _, size = self.part.shape
-        missing = _whole(self.given) - self.given
-        before, after = self.part[:, :, : self.given], self.part[:, :, self.given : self.used]
-        zeros = [self.part.new_zeros(rows, heads, count, size) for count in (missing, slots)]
-        self.part = self._lay(torch.cat([before, zeros[0], after, zeros[1]], dim=2))
-        self.given += missing
-        self.used = self.part.shape[2]
+        roomy = self.part.new_zeros(rows, heads, self.used + slots, size)
+        roomy[:, :, : self.used] = self.part[:, :, : self.used]
+        self.part, self.used = self._lay(roomy), self.used + slots
 
     def append(self, new: Tensor, place: Tensor | None = None) -> Tensor:
         """Of the newest tokens, (rows, beam, heads, size). Returns all so far, (rows, heads, given + slots, size).
@@ -275,13 +274,16 @@ def attend_part(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> tu
 def scores_of(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
     """(..., queries, size) and (..., keys, size) -> (..., queries, keys); bias is added."""
     products = query @ keys.mT
-    # In place, here and below: with so many numbers, new memory takes longer than the sums.
-    return torch.add(bias, products, alpha=query.shape[-1] ** -0.5, out=products)
+    # In place, here and below, but in training: with so many numbers, new memory takes longer than the sums.
+    out = None if torch.is_grad_enabled() else products
+    return torch.add(bias, products, alpha=query.shape[-1] ** -0.5, out=out)
 
 
 def softmax_in_place(scores: Tensor) -> Tensor:
     """Over the last dimension; on a CPU written over the scores. On a GPU nobody has tried whether that may be."""
-    return scores.softmax(-1) if scores.is_cuda else torch.softmax(scores, -1, out=scores)
+    if scores.is_cuda or torch.is_grad_enabled():
+        return scores.softmax(-1)
+    return torch.softmax(scores, -1, out=scores)
 
 
 def hide(seen: Tensor, like: Tensor) -> Tensor:
@@ -294,10 +296,40 @@ def hide_unless_all(seen: Tensor, like: Tensor) -> Tensor:
     return hide(seen | ~seen.any(-1, keepdim=True), like)
 
 
+@dataclass(frozen=True)
+class Padding:
+    """Where the tokens of segments go in the padded layout, and which of it is seen: worked out once for all layers."""
+
+    slots: Tensor  # (tokens,)
+    seen: Tensor  # (segments, 1, longest)
+    index: Tensor | None  # which tokens of a longer sequence they are; None: all
+
+    @classmethod
+    def of(cls, segments: Segments, tokens: int, index: Tensor | None = None) -> Padding:
+        if segments.starts.is_cuda:
+            segments = replace(segments, longest=_whole(segments.longest))
+        return cls(segments.slots(tokens), segments.mask[:, None], index)
+
+    @cached_property
+    def bias(self) -> Tensor:
+        return torch.where(self.seen | ~self.seen.any(-1, keepdim=True), 0.0, float("-inf"))
+
+    def given(self, key: Tensor, value: Tensor) -> Given:
+        """Flat keys and values (tokens, heads, size) as one group a segment."""
+        segments, _, longest = self.seen.shape
+        both = []
+        for flat in (key, value):
+            some = flat if self.index is None else flat[self.index]
+            padded = flat.new_zeros(segments * longest, *flat.shape[1:]).index_copy_(0, self.slots, some)
+            both.append(padded.unflatten(0, (segments, longest)).transpose(1, 2))
+        given = Given(upright(both[0]), both[1].contiguous(), self.seen)
+        given.bias = self.bias.to(key.dtype)
+        return given
+
+
 def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
     """Flat keys and values (tokens, heads, size) as one group a segment."""
-    keys, values = (segments.pad(x).transpose(1, 2) for x in (key, value))
-    return Given(upright(keys), values.contiguous(), segments.mask[:, None])
+    return Padding.of(segments, len(key)).given(key, value)
 
 
 def _whole(number: int) -> int:
@@ -355,10 +387,7 @@ class SourceCache:
         pass
 
     def make_room(self, slots: int) -> None:
-        keys, values, seen = self.given.keys, self.given.values, self.given.seen
-        missing = _whole(seen.shape[2]) - seen.shape[2]
-        keys, values = (nn.functional.pad(x, (0, 0, 0, missing)) for x in (keys, values))
-        self.given = Given(upright(keys), values, nn.functional.pad(seen, (0, missing)))
+        pass
 
     def each(self, change: Change) -> None:
         self.given = self.given.each(change)
@@ -453,9 +482,6 @@ class Decoding:
     def make_room(self, steps: int) -> None:
         """From now on tensors stay in their place, with room for so many more steps."""
         slots = self.paths.make_room(steps)
-        for reach, bias in self.hidden.items():
-            missing = _whole(bias.shape[2]) - bias.shape[2]
-            self.hidden[reach] = nn.functional.pad(bias, (0, missing), value=float("-inf"))
         for part in self.parts():
             part.make_room(slots)
 
@@ -496,39 +522,40 @@ class PrefixAttending(TargetAttending):
         self.caches: dict[Attention, Cache] = {}
         self.hidden: dict[Reach, Tensor] = {}
         self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
+        self.own_paddings: dict[Reach, Padding] = {}  # of what is seen, the same in all layers
+        self.source_paddings: dict[Reach, Padding] = {}
 
-    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
-        key, value = attention.keys_values(x)
-        side = self.side
-        if earlier is not None:
-            index, old, _, segments = self.recurrence(len(x))
+    def note_own(
+        self, attention: Attention, reach: Reach, key: Tensor, value: Tensor, old: tuple[Tensor, Tensor] | None
+    ) -> None:
+        if old is not None:
+            index, is_old, _, segments = self.recurrence(len(key))
             which, segments = segments.take(self.last_piece)
-            seen_old, where = old[which, None, None], index[which]
-            old_key, old_value = attention.keys_values(earlier)
-            key = torch.where(seen_old, old_key[where], key[where])
-            value = torch.where(seen_old, old_value[where], value[where])
-            given = given_by_segment(key, value, segments)
-        elif reach == "sentence":
-            index, segments = side.pieces.take(self.last_piece)
-            given = given_by_segment(key[index], value[index], segments)
-        else:
-            given = given_by_segment(key, value, side.rows)
+            seen_old, where = is_old[which, None, None], index[which]
+            key = torch.where(seen_old, old[0][where], key[where])
+            value = torch.where(seen_old, old[1][where], value[where])
+            self.own_paddings.setdefault(reach, Padding.of(segments, len(key)))
+        elif reach not in self.own_paddings:
+            if reach == "sentence":
+                index, segments = self.side.pieces.take(self.last_piece)
+                self.own_paddings[reach] = Padding.of(segments, len(index), index)
+            else:
+                self.own_paddings[reach] = Padding.of(self.side.rows, len(key))
+        given = self.own_paddings[reach].given(key, value)
         if reach not in self.hidden:
             self.hidden[reach] = hide(given.seen, given.keys)
         self.caches[attention] = OwnCache(given, reach)
-        return super().own(attention, x, reach, earlier)
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def note_source(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
         memory = self.memory
-        states, segments = memory.states, memory.rows
-        if reach == "context":
-            assert memory.context is not None
-            states, segments = memory.context
-        elif reach == "sentence":
-            index, segments = memory.pieces.take(memory.row_pieces.starts[1:].long() - 1)
-            states = states[index]
-        self.caches[attention] = SourceCache(given_by_segment(*attention.keys_values(states), segments))
-        return super().source(attention, x, reach)
+        if reach not in self.source_paddings:
+            if reach == "sentence":
+                index, segments = memory.pieces.take(memory.row_pieces.starts[1:].long() - 1)
+                self.source_paddings[reach] = Padding.of(segments, len(index), index)
+            else:
+                segments = memory.rows if memory.context is None or reach == "row" else memory.context[1]
+                self.source_paddings[reach] = Padding.of(segments, len(key))
+        self.caches[attention] = SourceCache(self.source_paddings[reach].given(key, value))
 
     def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         part, rows = self.side.parts["previous"], len(self.side.rows)

@@ -40,7 +40,9 @@ def attend(
         return 0 * query + (key.sum() + value.sum())
     if has_kernel(query):
         longest = max(queries.longest, keys.longest)
-        flat: Tensor = kernels.segment_attention(query, key, value, queries.starts, keys.starts, longest, causal)[0]
+        plain = torch.is_inference_mode_enabled()  # no gradients, and nothing is compiled
+        kernel = kernels.plain_segment_attention if plain else kernels.segment_attention
+        flat: Tensor = kernel(query, key, value, queries.starts, keys.starts, longest, causal)[0]
         return flat
     return attend_padded(query, key, value, queries, keys, causal)
 

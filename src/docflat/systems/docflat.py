@@ -36,7 +36,7 @@ from docflat.caches import (
     upright,
 )
 from docflat.config import ModelSizes
-from docflat.layers import Attention, Gate, Norm, attend
+from docflat.layers import Attention, Gate, attend
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -104,15 +104,12 @@ class FlatBatchAttention(nn.Module):
             return side.current, side.groups
         return torch.arange(len(side.tokens), device=side.tokens.device), side.group_tokens
 
-    def forward(self, x: Tensor, side: Side, causal: bool, norm: Norm) -> Tensor:
-        """(tokens, dim) -> (tokens, dim), after the layer norm.
-
-        Which is taken of either kind of tokens before they are put together: what is copied is half as large then.
-        """
+    def forward(self, x: Tensor, side: Side, causal: bool) -> Tensor:
+        """(tokens, dim) -> (tokens, dim), before the layer norm."""
         where, groups = self.flat(side)
         flat = x[where]
         mixed = attend(*self.attention.project(flat), groups, groups, causal)
-        return norm(x).index_copy(0, where, norm(self.mix_heads(flat, mixed)))
+        return x.index_copy(0, where, self.mix_heads(flat, mixed).to(x.dtype))
 
     def rows(self, side: Side) -> Segments:
         """Over the flat sequence: one segment a row."""
@@ -158,16 +155,14 @@ class DocFlat(Transformer):
         self.target_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.decoder else None
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
-        if self.source_flat is None:
-            return self.source_norm(x)
-        mixed: Tensor = self.source_flat(x, side, False, self.source_norm)
-        return mixed
+        if self.source_flat is not None:
+            x = self.source_flat(x, side, causal=False)
+        return self.source_norm(x)
 
     def mix_target(self, x: Tensor, side: Side, memory: Memory) -> Tensor:
-        if self.target_flat is None:
-            return self.target_norm(x)
-        mixed: Tensor = self.target_flat(x, side, True, self.target_norm)
-        return mixed
+        if self.target_flat is not None:
+            x = self.target_flat(x, side, causal=True)
+        return self.target_norm(x)
 
     def show_source(self, side: Side) -> list[KeysValues]:
         return self._show(self.source_flat, side)
