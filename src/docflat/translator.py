@@ -206,7 +206,8 @@ class Translator:
     ) -> FileReport:
         """Translate a file of any format of `docflat.formats.FORMATS` into one of the same kind.
 
-        language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON.
+        language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON;
+        settings: of `DecodingSettings`, and `terms` that stay as they are, and a `glossary` of translations.
         """
         from docflat.files import translate_file
         from docflat.formats import find_format, options_of
