@@ -70,6 +70,7 @@ VERBS: tuple[Verb, ...] = (
         "docflat translate report.docx notes/ --suffix de\n"
         "docflat translate film.srt -o film.de.srt --side-by-side film.html\n"
         "docflat translate strings.json --keys title,body --keep-terms names.txt\n"
+        "docflat translate manual.docx --glossary terms.tsv --suffix de\n"
         "docflat translate < speech.en > speech.de",
         translate,
     ),

@@ -7,7 +7,7 @@ Formatting follows the words it was on.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,8 @@ from docflat.figures import localize_numbers, numbers_differ
 from docflat.formats import FORMATS
 from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
-from docflat.placeholders import Terms, find_again, find_placeholders, join_ranges, mask, unmask
+from docflat.glossary import Glossary, Wanted, at_start, has_all
+from docflat.placeholders import Terms, find_again, find_placeholders, join_ranges, leading_stand_in, mask, unmask
 from docflat.projection import Piece, project
 from docflat.sentences import Range, split_sentences, strip
 
@@ -57,6 +58,9 @@ class FileReport:
     too_long: int = 0  # sentences of these segments that were left as they are
     in_parts: int = 0  # sentences translated around what must not change, because the model had lost some of it
     stood_in: int = 0  # sentences translated with stand-ins for that, likewise
+    with_glossary: int = 0  # sentences that have terms of the glossary
+    put_in: int = 0  # of these, those that were translated again to get its translations
+    other_terms: list[tuple[str, str]] = field(default_factory=list)  # of these, those that lack some; translations
     rows: list[tuple[str, str, bool]] = field(default_factory=list)  # sentence, translation, the model's own
 
     @property
@@ -75,6 +79,10 @@ class FileReport:
             parts.append(f"{self.in_parts} of {self.sentences} sentences in parts, to keep {KEPT}")
         if self.stood_in:
             parts.append(f"{self.stood_in} of {self.sentences} sentences with stand-ins, to keep {KEPT}")
+        if self.with_glossary:
+            own = self.with_glossary - self.put_in - len(self.other_terms)
+            counts = f"{own} as the model has them, {self.put_in} put in, {len(self.other_terms)} translated otherwise"
+            parts.append(f"{self.with_glossary} of {self.sentences} sentences with terms of the glossary: {counts}")
         if self.other_numbers:
             parts.append(f"{len(self.other_numbers)} of {self.sentences} sentences have other numbers than the source")
         return f"{self.file}: {'; '.join(parts)}"
@@ -90,6 +98,8 @@ class _Sentence:
     moves: bool = True  # whether these may change places; not if they reach into the blanks around the sentence
     translation: str = ""
     again: list[int] | None = None  # where in the translation each of `fixed` starts
+    wanted: list[Wanted] = field(default_factory=list)  # of its own text: terms of the glossary
+    put_in: bool = False  # whether the model was given their translations, or stand-ins for these
     stood_in: bool = False  # whether the model saw something else in the place of them
     parts: list[Piece] | None = None  # instead: what is between them, translated by itself
 
@@ -110,6 +120,20 @@ class _Sentence:
     def inside(self) -> list[Range]:
         """Its fixed ranges, as places in its own text."""
         return [(first - self.place[0], last - self.place[0]) for first, last in self.fixed]
+
+    @property
+    def with_translations(self) -> str:
+        """Its text with the translations of the glossary's terms in their places."""
+        parts, end = [], 0
+        for (start, last), translation in self.wanted:
+            inner = any(map(str.isalnum, self.text[:start]))
+            parts += [self.text[end:start], translation if inner else at_start(translation, self.text)]
+            end = last
+        return "".join([*parts, self.text[end:]])
+
+    @property
+    def as_wanted(self) -> bool:
+        return not self.wanted or has_all(self.result, [translation for _, translation in self.wanted])
 
     def between(self) -> list[tuple[Range, bool]]:
         """Its fixed ranges and the stretches around them; whether these are to be translated."""
@@ -187,10 +211,14 @@ def translate_segments(
     language: str = "en",
     done: Callable[[int], None] = lambda sentences: None,
     terms: Iterable[str] = (),
+    glossary: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> list[Segment]:
-    """Segments of one document, translated; the report is filled in. terms: what is to stay as it is."""
-    kept_terms = Terms(terms)
+    """Segments of one document, translated; the report is filled in.
+
+    terms: what is to stay as it is; glossary: terms and their translations.
+    """
+    kept_terms, wanted = Terms(terms), Glossary(glossary or {})
     split = [split_segment(segment, language, kept_terms) for segment in segments]
     report.segments = len(segments)
     report.kept.update(found.kept for found in split if found.kept)
@@ -207,15 +235,21 @@ def translate_segments(
             translation = localize_numbers(sentence.text, translation, translator.languages, sentence.inside)
         sentence.translation = translation
         sentence.again = find_again(sentence.text, sentence.inside, translation) if sentence.moves else None
-    report.unchanged = sum(sentence.translation == sentence.line for sentence in sentences)
+        sentence.wanted = wanted.find(sentence.text, sentence.inside)
     writer = _Writer(translator, settings)
+    writer.with_glossary([sentence for sentence in sentences if sentence.moves and not sentence.as_wanted])
+    report.unchanged = sum(sentence.translation == sentence.line for sentence in sentences)
     writer.with_stand_ins([sentence for sentence in sentences if sentence.again is None and sentence.moves])
     writer.in_parts([sentence for sentence in sentences if sentence.again is None])
     translated = writer.segments(segments, [found.sentences for found in split])
     report.in_parts = sum(sentence.parts is not None for sentence in sentences)
     report.stood_in = sum(sentence.stood_in and sentence.parts is None for sentence in sentences)
+    report.with_glossary = sum(bool(sentence.wanted) for sentence in sentences)
+    report.put_in = sum(sentence.put_in and sentence.as_wanted for sentence in sentences)
+    report.other_terms += [(sentence.line, sentence.result) for sentence in sentences if not sentence.as_wanted]
     report.rows += [
-        (sentence.line, sentence.result, sentence.parts is None and not sentence.stood_in) for sentence in sentences
+        (sentence.line, sentence.result, sentence.parts is None and not sentence.stood_in and not sentence.put_in)
+        for sentence in sentences
     ]
     return translated
 
@@ -229,22 +263,55 @@ class _Writer:
 
     def with_stand_ins(self, sentences: Sequence[_Sentence]) -> None:
         """Translate with words in the place of fixed ranges that the model copies, where it does."""
-        todo = [(one, masked) for one in sentences if (masked := mask(one.text, one.inside)) is not None]
-        documents = [[" ".join(masked.split())] for _, masked in todo]
-        if not documents:
-            return
-        for (sentence, masked), texts in zip(
-            todo, self.translator.translate_documents(documents, **self.settings), strict=True
-        ):
-            text = self._with_numbers(masked, texts[0])
+        for sentence, text in self._masked([(one, one.inside) for one in sentences]):
             found = unmask(text, [sentence.text[slice(*place)] for place in sentence.inside])
             if found is not None:
                 sentence.translation, sentence.again = found
                 sentence.stood_in = True
 
-    def _with_numbers(self, source: str, target: str) -> str:
+    def with_glossary(self, sentences: Sequence[_Sentence]) -> None:
+        """Translate again with the glossary's translations among the words of the source, which a model often copies.
+
+        It then writes the article of a word that it knows, and inflects it. Where it does not copy, stand-ins become
+        the translations. Where these are lost too its own translation stays: a sentence in parts is worse than a word.
+        """
+        documents = [[" ".join(one.with_translations.split())] for one in sentences]
+        for sentence, texts in zip(
+            sentences, self.translator.translate_documents(documents, **self.settings), strict=True
+        ):
+            text = self._with_numbers(sentence.text, texts[0], sentence.inside)
+            again = find_again(sentence.text, sentence.inside, text)
+            if again is not None and has_all(text, [translation for _, translation in sentence.wanted]):
+                sentence.translation, sentence.again, sentence.put_in = text, again, True
+        self._with_stand_ins_of_terms([sentence for sentence in sentences if not sentence.put_in])
+
+    def _with_stand_ins_of_terms(self, sentences: Sequence[_Sentence]) -> None:
+        todo = [(one, sorted([*one.inside, *(place for place, _ in one.wanted)])) for one in sentences]
+        places = {id(one): ranges for one, ranges in todo}
+        for sentence, text in self._masked(todo):
+            ranges, given = places[id(sentence)], dict(sentence.wanted)
+            parts = [given.get(place, sentence.text[slice(*place)]) for place in ranges]
+            first = leading_stand_in(text)
+            if first is not None and first < len(parts) and ranges[first] in given:
+                parts[first] = at_start(parts[first], sentence.text)
+            found = unmask(text, parts)
+            if found is not None:
+                sentence.translation = found[0]
+                sentence.again = [start for place, start in zip(ranges, found[1], strict=True) if place not in given]
+                sentence.put_in = True
+
+    def _masked(self, todo: Sequence[tuple[_Sentence, list[Range]]]) -> Iterator[tuple[_Sentence, str]]:
+        """Translations of sentences with stand-ins for these ranges, where such words can stand there."""
+        masked = [(one, text) for one, ranges in todo if (text := mask(one.text, ranges)) is not None]
+        documents = [[" ".join(text.split())] for _, text in masked]
+        if documents:
+            translated = self.translator.translate_documents(documents, **self.settings)
+            for (sentence, text), new in zip(masked, translated, strict=True):
+                yield sentence, self._with_numbers(text, new[0])
+
+    def _with_numbers(self, source: str, target: str, fixed: Sequence[Range] = ()) -> str:
         languages = self.translator.languages
-        return localize_numbers(source, target, languages) if languages else target
+        return localize_numbers(source, target, languages, fixed) if languages else target
 
     def in_parts(self, sentences: Sequence[_Sentence]) -> None:
         """Translate what is between fixed ranges; the ranges stay where they are."""
@@ -370,6 +437,7 @@ def translate_file(
     language: str = "en",
     done: Callable[[int], None] = lambda sentences: None,
     terms: Iterable[str] = (),
+    glossary: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> FileReport:
     """Translate a file and write it; nothing is written if there is nothing that could be translated."""
@@ -377,7 +445,7 @@ def translate_file(
     make_folder_of(out)
     parsed = format_.read(read_file(path), str(path))
     report = FileReport(str(path))
-    segments = translate_segments(parsed.segments, translator, report, language, done, terms, **settings)
+    segments = translate_segments(parsed.segments, translator, report, language, done, terms, glossary, **settings)
     if not report.sentences:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in report.kept.items()) or "it has no text"
         raise InputError(f"nothing to translate: {reasons}", path)

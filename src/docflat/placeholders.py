@@ -104,6 +104,12 @@ def mask(source: str, ranges: Sequence[Range]) -> str | None:
     return "".join([*parts, source[end:]])
 
 
+def leading_stand_in(target: str) -> int | None:
+    """The place among all that were masked of the one that comes before any word of the translation."""
+    match = _STAND_IN.search(target)
+    return int(match[1]) - 1 if match and not any(map(str.isalnum, target[: match.start()])) else None
+
+
 def unmask(target: str, parts: Sequence[str]) -> tuple[str, list[int]] | None:
     """The translation of a masked sentence with what was masked, and where each starts; None: some are not there."""
     numbers = [int(match[1]) for match in _STAND_IN.finditer(target)]

@@ -150,7 +150,9 @@ class Translator:
     ) -> list[list[str]]:
         pieces = [[self._pieces(text) for text in document] for document in documents]
         source = [[ids for sentence in document for ids in sentence] for document in pieces]
-        target = self.translate_ids(source, settings, done)
+        told = _Told(sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done)
+        target = self.translate_ids(source, settings, told.hear)
+        told.finish()
         translations = []
         for document, cut, translated in zip(documents, pieces, target, strict=True):
             each = iter(translated)
@@ -204,7 +206,8 @@ class Translator:
     ) -> FileReport:
         """Translate a file of any format of `docflat.formats.FORMATS` into one of the same kind.
 
-        language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON.
+        language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON;
+        settings: of `DecodingSettings`, and `terms` that stay as they are, and a `glossary` of translations.
         """
         from docflat.files import translate_file
         from docflat.formats import find_format, options_of
@@ -263,6 +266,30 @@ class Translator:
         folder = folder or self.folder
         rows = folder.config.rows
         return Decoder(folder.model, folder.system.layout(rows, folder.model.vocabulary), rows, settings)
+
+
+class _Told:
+    """Tells of sentences where a decoder counts the pieces that it was given.
+
+    It takes these in an order of its own, so how many sentences are whole is not known before the end: a share is told.
+    """
+
+    def __init__(self, sentences: int, pieces: int, done: Callable[[int], None]) -> None:
+        self.sentences, self.pieces, self.done = sentences, pieces, done
+        self.heard = self.told = 0
+
+    def hear(self, pieces: int) -> None:
+        self.heard += pieces
+        self._tell(self.sentences * self.heard // max(1, self.pieces))
+
+    def finish(self) -> None:
+        """Empty sentences are never heard of, and are done too."""
+        self._tell(self.sentences)
+
+    def _tell(self, sentences: int) -> None:
+        if sentences > self.told:
+            self.done(sentences - self.told)
+            self.told = sentences
 
 
 def split_long(text: str, subwords: Subwords, limit: int) -> list[Ids]:

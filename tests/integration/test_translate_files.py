@@ -80,6 +80,48 @@ def test_terms_are_kept(tmp_path: Path, capsys: Capture):
     assert "1 of 2 sentences with stand-ins, to keep placeholders, code or terms" in capsys.readouterr().out
 
 
+def test_a_glossary(tmp_path: Path, capsys: Capture):
+    """The model shouts, but for stand-ins."""
+    file, terms, kept = tmp_path / "a.md", tmp_path / "terms.tsv", tmp_path / "kept.txt"
+    file.write_text("We sell a **red\napple** to Ann. Red apples fell.")
+    terms.write_text("\ufeffred apple\tRoter Apfel\r\n\r\nAnn \t Anna\n", encoding="utf-8")
+    kept.write_text("Ann\n")
+    assert translate(file, "--glossary", terms, "--keep-terms", kept) == 0
+    assert (tmp_path / "a.translated.md").read_text() == "WE SELL A **Roter Apfel** TO Ann. RED APPLES FELL."
+    assert (
+        "; 1 of 2 sentences with terms of the glossary: 0 as the model has them, 1 put in, 0 translated otherwise -> "
+        in capsys.readouterr().out
+    )
+    file.write_text("We sell XQ and a red apple.")
+    assert translate(file, "--glossary", terms, "--force") == 0
+    warning = "not as the glossary says: We sell XQ and a red apple. -> WE SELL XQ AND A RED APPLE."
+    assert capsys.readouterr().err == f"docflat: warning: {file}: {warning}\n"
+
+
+def test_a_bad_glossary(tmp_path: Path, capsys: Capture):
+    file, terms = tmp_path / "a.txt", tmp_path / "terms"
+    file.write_text("One.")
+    letters = "a term and its translation have a letter each, at least"
+    for data, message in (
+        (None, "terms: cannot be read: No such file or directory"),
+        (b" \n", "terms: there are no terms in this file"),
+        (b"a\tb\n\xff\n", "terms:2: not UTF-8"),
+        (b"a\tb\n\none two\n", "terms:3: 0 tabs; a line is a term, a tab and its translation"),
+        (b"a\tb\tc\n", "terms:1: 2 tabs; a line is a term, a tab and its translation"),
+        (b"a\tb\na\t \n", f"terms:2: {letters}"),
+        (b"a b\tb\nc\td\na  b\te\n", "terms:3: another translation of 'a b' than in line 1"),
+        (b"x\ty\n\tb\n", f"terms:2: {letters}"),
+        (b"x\t\x01y\n", "terms:1: a control character in a translation"),
+    ):
+        if data is not None:
+            terms.write_bytes(data)
+        assert translate(file, "--glossary", terms) == 2
+        assert capsys.readouterr().err == f"docflat: error: {tmp_path}/{message}\n"
+    assert translate(file, "--lines", "--glossary", terms) == 2
+    assert "not for text of a sentence a line" in capsys.readouterr().err
+    assert Shouter.loads == 0
+
+
 def test_other_numbers_are_said(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch):
     def translate_documents(
         self: Shouter, documents: Iterable[Sequence[str]], chunk: int = 0, done: Any = None, **settings: Any

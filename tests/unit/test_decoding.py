@@ -865,6 +865,24 @@ def test_a_translator_keeps_lines_apart(name: str, subwords: Subwords) -> None:
             translator.settings(mode="two-pass", global_context="partial")
 
 
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("mode", ["sentence", "sequential", "two-pass", "stream"])
+def test_progress_is_told_in_sentences(mode: str, subwords: Subwords) -> None:
+    """Not in the pieces of long ones; empty ones are done too. A bar has as many as there are sentences."""
+    translator = translator_for("docflat-c", subwords)
+    documents = [["the cat", "", "the cat, the dog. " * 6, "sat"], ["too. " * 20], ["", ""]]
+    for some in (documents, documents[2:]):
+        for chunk in (1, 2000):
+            heard: list[int] = []
+            list(translator.translate_documents(some, chunk, heard.append, mode=mode, beam=1, batch_size=2))
+            assert sum(heard) == sum(map(len, some))
+            assert min(heard) > 0
+    assert len(heard) == 1  # nothing but empty ones
+    heard = []
+    list(translator.translate_documents(documents[:1], done=heard.append, mode=mode, beam=1, batch_size=1, window=2))
+    assert len(heard) > 1  # on the way, not only at the end
+
+
 def test_long_sentences_are_cut_into_pieces_that_fit(subwords: Subwords) -> None:
     text = "the cat sat on the mat, the dog too. " * 30 + "x" * 500
     for limit in (5, 16, 100, 10_000):

@@ -94,6 +94,85 @@ def test_a_term_that_the_model_keeps_may_move():
     assert (new.text, report.in_parts) == ("Heute kam Ann Lee an.", 0)
 
 
+GLOSSARY = {"red apple": "Roter Apfel", "apple": "Apfel", "apple pie": "Apfelkuchen", "help desk": "unser Dienst"}
+
+
+def with_glossary(text: str, known: dict[str, str], **options: Any) -> tuple[str, FileReport, list[list[str]]]:
+    """By a model that knows these sentences."""
+    stub, report = Stub(known.__getitem__), FileReport("x")
+    (new,) = translate_segments([Segment(text)], stub, report, **{"glossary": GLOSSARY, **options})
+    return new.text, report, stub.documents
+
+
+@pytest.mark.parametrize("own", ["Der Apfel fiel.", "Des Apfels Fall.", "Apfel fiel."])
+def test_a_translation_that_has_what_the_glossary_wants_stays(own: str):
+    text, report, asked = with_glossary("The apple fell.", {"The apple fell.": own})
+    assert (text, asked) == (own, [["The apple fell."]])
+    assert str(report).endswith(
+        "1 of 1 sentences with terms of the glossary: 1 as the model has them, 0 put in, 0 translated otherwise"
+    )
+
+
+def test_a_translation_of_the_glossary_is_given_to_the_model_then_put_in_the_place_of_a_stand_in():
+    known = {"The red apple fell, {x}.": "Die Frucht fiel, {x}."}
+    known["The Roter Apfel fell, {x}."] = "Da fiel der Roter Apfel, {x}."
+    text, report, _ = with_glossary("The red\n apple fell, {x}.", known)
+    assert (text, report.put_in, report.other_terms) == ("Da fiel der Roter Apfel, {x}.", 1, [])
+    assert report.rows[0][2] is False
+    known |= {"The Roter Apfel fell, {x}.": "Der rote Apfel fiel, {x}.", "The XQ1 fell, XQ2.": "{} XQ2 fiel XQ1."}
+    text, report, _ = with_glossary("The red apple fell, {x}.", known)
+    assert (text, report.put_in, report.other_terms) == ("{} {x} fiel Roter Apfel.", 1, [])
+    known["The XQ1 fell, XQ2."] = "Der XQ fiel, XQ2."
+    text, report, _ = with_glossary("The red apple fell, {x}.", known)
+    assert (text, report.put_in) == ("Die Frucht fiel, {x}.", 0)
+    assert report.other_terms == [("The red apple fell, {x}.", "Die Frucht fiel, {x}.")]
+    assert str(report).endswith("0 as the model has them, 0 put in, 1 translated otherwise")
+
+
+@pytest.mark.parametrize(
+    ("text", "masked", "model", "expected"),
+    [
+        ("Help desk is shut.", "XQ1 is shut.", "XQ1 ist zu.", "Unser Dienst ist zu."),
+        ("Is help desk shut?", "Is XQ1 shut?", "Ist XQ1 zu?", "Ist unser Dienst zu?"),
+        ("is help desk shut?", "is XQ1 shut?", "XQ1 zu?", "unser Dienst zu?"),
+        ("A red apple pie, an apple.", "A XQ1 pie, an XQ2.", "XQ2 und XQ1 Torte.", "Apfel und Roter Apfel Torte."),
+        ("An apple pie, no apples.", "An XQ1, no apples.", "Ein XQ1.", "Ein Apfelkuchen."),
+    ],
+)
+def test_terms_of_a_glossary_are_whole_words_and_capitals_only_at_the_start(
+    text: str, masked: str, model: str, expected: str
+):
+    def change(line: str) -> str:
+        return model if line == masked else "?"
+
+    report = FileReport("x")
+    (new,) = translate_segments([Segment(text)], Stub(change), report, glossary=GLOSSARY)
+    assert (new.text, report.put_in) == (expected, 1)
+
+
+@pytest.mark.parametrize("text", ["My Apple is old.", "Pineapple and apples.", "An APPLE."])
+def test_what_is_no_term_of_the_glossary(text: str):
+    assert with_glossary(text, {text: "?"})[1].with_glossary == 0
+
+
+def test_terms_that_are_kept_win_over_the_glossary():
+    known = {"My red apple, her apple.": "Mein red apple, ihr Apfel."}
+    text, report, _ = with_glossary("My red apple, her apple.", known, terms=["red apple"])
+    assert (text, report.put_in, report.with_glossary) == ("Mein red apple, ihr Apfel.", 0, 1)
+
+
+def test_one_word_does_not_count_for_two_terms():
+    text = "A red apple, an apple."
+    known = {text: "Ein Roter Apfel.", "A Roter Apfel, an Apfel.": "Ein Roter Apfel, ein Apfel."}
+    assert with_glossary(text, known)[0] == "Ein Roter Apfel, ein Apfel."
+
+
+def test_a_glossary_that_no_file_can_hold():
+    for entries in ({"a": " "}, {" ": "b"}, {"a": "b\x01c"}):
+        with pytest.raises(InputError):
+            translate_segments([Segment("One.")], Stub(str.upper), FileReport("x"), glossary=entries)
+
+
 def test_a_sentence_the_model_leaves_alone_keeps_its_blanks():
     new, report = translated(Segment("One\n  two. Three."), lambda text: text if "One" in text else "Drei.")
     assert new.text == "One\n  two. Drei."
@@ -293,9 +372,11 @@ def models() -> st.SearchStrategy[Callable[[str], str]]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(segments(), models())
-def test_whatever_happens_spans_are_valid_and_opaque_text_survives(segment: Segment, change: Callable[[str], str]):
-    new, _ = translated(segment, change)
+@given(segments(), models(), st.sampled_from([{}, {"one": "eins", "two.": "zwei", "b": "end", "three": "{x} 5"}]))
+def test_whatever_happens_spans_are_valid_and_opaque_text_survives(
+    segment: Segment, change: Callable[[str], str], glossary: dict[str, str]
+):
+    (new,) = translate_segments([segment], Stub(change), FileReport("x"), glossary=glossary)
     assert {id(span.tag) for span in new.spans} == {id(span.tag) for span in segment.spans}
     assert len(new.spans) == len(segment.spans)
     before = {id(span.tag): segment.text[span.start : span.end] for span in segment.spans if span.opaque}

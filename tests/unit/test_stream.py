@@ -307,7 +307,7 @@ def test_progress_is_told(subwords: Subwords) -> None:
     heard: list[int] = []
     translator = translator_for("docflat-c", subwords)
     list(translator.translate_documents([["a", "", "b"], ["c"]], done=heard.append, mode="stream", beam=1))
-    assert sum(heard) == 3
+    assert sum(heard) == 4
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,8 @@ def _add_files(parser: ArgumentParser) -> None:
     )
     terms = "of formats: a file of terms that stay as they are, one a line, such as names"
     parser.add_argument("--keep-terms", type=Path, metavar="FILE", help=terms)
+    glossary = "of formats: a file of terms and their translations, a term, a tab and its translation a line"
+    parser.add_argument("--glossary", type=Path, metavar="FILE", help=glossary)
     parser.add_argument(
         "--side-by-side", type=Path, metavar="PAGE", help="HTML page to write: both texts, what context changed marked"
     )
@@ -126,6 +128,8 @@ def run(arguments: Namespace) -> None:
     check_options(jobs, arguments)
     if arguments.keep_terms and any(job.lines for job in jobs):
         raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
+    if arguments.glossary and any(job.lines for job in jobs):
+        raise InputError("a glossary is for files of a format, not for text of a sentence a line", arguments.glossary)
     page = arguments.side_by_side
     if page and any(page.resolve() == file.resolve() for job in jobs for file in (job.file, job.out) if file):
         raise InputError("the page would be written over a file of this translation", page)

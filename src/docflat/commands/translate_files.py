@@ -179,6 +179,31 @@ def _read_terms(path: Path) -> list[str]:
     return terms
 
 
+def _read_glossary(path: Path) -> dict[str, str]:
+    """A term, a tab and its translation a line."""
+    from docflat.formats.limits import read_file, read_text
+    from docflat.glossary import find_fault
+
+    found: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(read_text(read_file(path), str(path)).split("\n"), 1):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) != 2:
+            message = f"{len(cells) - 1} tabs; a line is a term, a tab and its translation"
+            raise InputError(message, path, number)
+        term, translation = " ".join(cells[0].split()), cells[1].strip()
+        if fault := find_fault(term, translation):
+            raise InputError(fault, path, number)
+        if found.setdefault(term, translation) != translation:
+            raise InputError(f"another translation of {term!r} than in line {lines[term]}", path, number)
+        lines.setdefault(term, number)
+    if not found:
+        raise InputError("there are no terms in this file", path)
+    return found
+
+
 class _Runner:
     def __init__(
         self, arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
@@ -188,6 +213,7 @@ class _Runner:
         self.single = len(arguments.files) == 1 and not arguments.files[0].is_dir()
         self.errors: list[InputError] = []
         self.terms = _read_terms(arguments.keep_terms) if arguments.keep_terms else []
+        self.glossary = _read_glossary(arguments.glossary) if arguments.glossary else None
 
     def attempt(self, job: Job, do: Callable[[Job], Any]) -> Any:
         """What `do` finds; None: it failed, and that is noted. One bad file does not stop the others."""
@@ -232,10 +258,12 @@ class _Runner:
             self.arguments.source_language,
             done,
             self.terms,
+            self.glossary,
             **self.settings,
         )
         self.seen(str(job.file), report.rows)
         warn_of_numbers(str(job.file), report.other_numbers)
+        _warn_of(str(job.file), "not as the glossary says", report.other_terms)
         return str(report)
 
     def _format(self, file: Path) -> Any:
@@ -255,10 +283,14 @@ def find_other_numbers(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
 
 def warn_of_numbers(name: str, pairs: Sequence[tuple[str, str]]) -> None:
     """Whoever reads a translation sees no wrong number in it."""
+    _warn_of(name, "other numbers than in the source", pairs)
+
+
+def _warn_of(name: str, what: str, pairs: Sequence[tuple[str, str]]) -> None:
     for source, target in pairs[:_SHOWN]:
-        warn(f"{name}: other numbers than in the source: {_short(source)} -> {_short(target)}")
+        warn(f"{name}: {what}: {_short(source)} -> {_short(target)}")
     if len(pairs) > _SHOWN:
-        warn(f"{name}: other numbers than in the source: {len(pairs) - _SHOWN} more sentences")
+        warn(f"{name}: {what}: {len(pairs) - _SHOWN} more sentences")
 
 
 def _short(text: str) -> str:
