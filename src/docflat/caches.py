@@ -90,7 +90,7 @@ class Given:
                 ends = [int(seen.flatten(0, 1).any(0).nonzero().max()) + 1 for seen in self.seen.split(some, dim=1)]
                 parts = tuple(part[:, :, :end] for part, end in zip(parts, ends, strict=True))
             by_hypothesis = (part[:, None, :, None].expand(-1, -1, -1, beam, -1) for part in parts)
-            self.expanded[beam] = [part.flatten(2, 3) for part in by_hypothesis]
+            self.expanded[beam] = [part.flatten(2, 3).contiguous() for part in by_hypothesis]
         return self.expanded[beam]
 
     def attend(self, query: Tensor) -> tuple[Tensor, Tensor]:
@@ -617,7 +617,9 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Ten
     if not keys.shape[-2]:
         return torch.zeros_like(query)
     if query.is_cuda:
-        if query.dim() == 4 and bias.shape[1] == 1 and has_kernel(query) and query.shape[2] <= kernels.MOST_QUERIES:
+        plain = not torch.is_grad_enabled()  # the kernel has no gradient, and HAN trains through here
+        shaped = query.dim() == 4 and bias.shape[1] == 1
+        if plain and shaped and has_kernel(query) and query.shape[2] <= kernels.MOST_QUERIES:
             few: Tensor = kernels.attend_few(query, keys, values, bias)
             return few
         return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=bias.to(query.dtype))

@@ -61,6 +61,19 @@ def best_of_many(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return top, where.gather(-1, which)
 
 
+def best_by_maxima(logits: Tensor, maxima: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
+    """The best words from `first` on: (..., count) logits and words.
+
+    maxima (..., stretches): of each stretch of GPU_STRETCH words, those before `first` not counted.
+    """
+    stretch = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * GPU_STRETCH
+    where = (stretch + torch.arange(GPU_STRETCH, device=logits.device)).flatten(-2)
+    text = (where >= first) & (where < logits.shape[-1])
+    found = logits.gather(-1, where.clamp_max(logits.shape[-1] - 1)).float().masked_fill(~text, NEVER)
+    top, which = found.topk(count, dim=-1)
+    return top, where.gather(-1, which)
+
+
 def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tensor, Tensor, Tensor]:
     """The best words that are text and their log-probabilities, (..., count) each; that of the end, (...).
 
@@ -69,13 +82,9 @@ def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tens
     size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
     count = min(count, size - first)
     if kernels is not None and logits.is_cuda and size >= 4 * count * GPU_STRETCH:
-        totals, maxima = kernels.summarize(logits, first, GPU_STRETCH)  # (..., 1), (..., stretches)
-        stretch = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * GPU_STRETCH
-        where = (stretch + torch.arange(GPU_STRETCH, device=logits.device)).flatten(-2)
-        text = (where >= first) & (where < size)
-        found = logits.gather(-1, where.clamp_max(size - 1)).float().masked_fill(~text, NEVER)
-        top, which = found.topk(count, dim=-1)
-        return top - totals, where.gather(-1, which), logits[..., vocabulary.eos].float() - totals[..., 0]
+        totals, maxima = kernels.summarize(logits, first, GPU_STRETCH)
+        top, words = best_by_maxima(logits, maxima, count, first)
+        return top - totals, words, logits[..., vocabulary.eos].float() - totals[..., 0]
     found = logits.float()
     if found.device.type == "cpu":  # in place: with so many numbers, memory is what takes time
         torch.log_softmax(found, -1, out=found)
@@ -168,7 +177,7 @@ class Beam:
         best = self.scores[:, 0]
         leading = (self.finished >= self.size) & (self.best_score >= self._score(best, self.length))
         out_of_reach = self.best_score >= self._score(best, self.limits + 1)
-        return (self.finished > 0) & (leading | out_of_reach) | (best == NEVER)
+        return (self.finished > 0) & (leading | out_of_reach) | ~(best > NEVER)  # no number is no reason to go on
 
     def best(self, rows: Sequence[int]) -> list[Hypothesis]:
         """Of these rows."""
@@ -265,17 +274,18 @@ class Search:
         self.each(note)
         return found
 
-    def run_in_place(self, record: Callable[[Search], tuple[Callable[[], None], int]]) -> None:
+    def run_in_place(self, record: Callable[[Search, bool], tuple[Callable[[], None], int]]) -> None:
         """To the end, in tensors that stay; finished rows are left out only when there is more room to make.
 
-        record: makes of a step one that does the same, as often as it is called, and says how many were made already.
+        record: makes of a step one that does the same, as often as it is called, and says how many were made already;
+        it is told whether another batch may have these shapes too, which is so at first, when all rows are there.
         """
         room = FIRST_ROOM
         self.drop_finished()
         while self.rows:
             self.state.make_room(room)
             left = int(self.beam.limits.max()) + 1 - int(self.beam.length)
-            again, done = record(self)
+            again, done = record(self, room == FIRST_ROOM)
             for number in range(done, min(room, left)):
                 if number and number % LOOK_EVERY == 0 and not bool(self.beam.live.any()):
                     break
@@ -286,9 +296,9 @@ class Search:
 
 @dataclass(frozen=True)
 class Recording:
-    """A step as a CUDA graph, and the tensors that it reads and writes."""
+    """A step that was recorded, and the tensors that it reads and writes."""
 
-    graph: torch.cuda.CUDAGraph
+    play: Callable[[], None]
     tensors: list[Tensor]
 
 
@@ -310,42 +320,59 @@ class Recorder(threading.local):
             self.streams[device] = torch.cuda.Stream(device)
         return self.streams[device]
 
-    def record(self, search: Search) -> tuple[Callable[[], None], int]:
+    def record(self, search: Search, keep: bool) -> tuple[Callable[[], None], int]:
         """The step of a search, on the stream of this recorder, and how many were made. A step that cannot be recorded
-        is made as it is.
+        is made as it is. keep: for later batches.
         """
-        tensors, beam = search.tensors(), search.beam
+        tensors, beam, model = search.tensors(), search.beam, search.model
         shapes = tuple((tensor.shape, tensor.dtype) for tensor in tensors)
-        key = (beam.size, beam.length_penalty, search.model.embedding.weight.data_ptr(), shapes)
-        known = self.recordings.setdefault(search.model, OrderedDict())
-        # Autocast makes copies of weights that do not outlive it.
-        if key in known and not torch.is_autocast_enabled("cuda"):
+        weights = tuple(weight.data_ptr() for weight in model.parameters())
+        key = (beam.size, beam.length_penalty, model.training, weights, shapes)
+        known = self.recordings.setdefault(model, OrderedDict())
+        keep = keep and not torch.is_autocast_enabled("cuda")  # it makes copies of weights that do not outlive it
+        if keep and key in known:
             known.move_to_end(key)
             torch._foreach_copy_(known[key].tensors, tensors)
             waiting = iter(known[key].tensors)
             search.each(lambda _: next(waiting))
-            return known[key].graph.replay, 0
+            return known[key].play, 0
         search.step()  # as it is: what is done the first time only must not be recorded
-        device = search.words.device
-        graph = torch.cuda.CUDAGraph()
         try:
-            # Not `torch.cuda.graph`: it collects garbage and gives memory back, which takes longer than a sentence.
-            pool = self.pools[device].pool() if device in self.pools else None
-            graph.capture_begin(pool, capture_error_mode="thread_local")
-            try:
-                search.step()
-            finally:
-                graph.capture_end()
+            play = self.capture(search)
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:
             if self.works:
                 warn(f"decoding cannot be recorded as a CUDA graph, so it is slower: {str(error).splitlines()[0]}")
             self.works = False
             return search.step, 1
-        self.pools[device] = graph
-        known[key] = Recording(graph, tensors)
-        if len(known) > RECORDINGS:
-            known.popitem(last=False)
-        return graph.replay, 1
+        if keep:
+            known[key] = Recording(play, tensors)
+            if len(known) > RECORDINGS:
+                known.popitem(last=False)
+        return play, 1
+
+    def capture(self, search: Search) -> Callable[[], None]:
+        """Nothing is computed. Not by `torch.cuda.graph`: it collects garbage and gives memory back, which takes longer
+        than a sentence.
+        """
+        device = search.words.device
+        if device not in self.pools:
+            # Not in inference mode: what torch sets up with its first graph has to serve training too.
+            with torch.inference_mode(False):
+                self.pools[device] = capture(lambda: torch.zeros(1, device=device))
+        return capture(search.step, self.pools[device].pool()).replay
+
+
+def capture(action: Callable[[], Any], pool: Any = None) -> torch.cuda.CUDAGraph:
+    """What it does on the stream at hand, as a graph; pool: memory of others that it may use."""
+    graph = torch.cuda.CUDAGraph()
+    graph.capture_begin(pool, capture_error_mode="thread_local")
+    try:
+        action()
+    finally:
+        graph.capture_end()
+    return graph
 
 
 recorder = Recorder()
@@ -368,10 +395,14 @@ def beam_search(
         stream = recorder.stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
         on_stream = torch.cuda.stream(stream)
-    with on_stream:
-        search = Search(model, memory, prefix, limits, beam, length_penalty, context)
-        if device.type == "cuda" and recorder.works and search.state.stays:
-            search.run_in_place(recorder.record)
-        else:
-            search.run()
+    try:
+        with on_stream:
+            search = Search(model, memory, prefix, limits, beam, length_penalty, context)
+            if device.type == "cuda" and recorder.works and search.state.stays:
+                search.run_in_place(recorder.record)
+            else:
+                search.run()
+    finally:  # also where it was broken off: nobody may write over what is still being read
+        if device.type == "cuda":
+            torch.cuda.current_stream(device).wait_stream(recorder.stream(device))
     return [search.found[row] for row in range(len(limits))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -572,7 +573,7 @@ def test_modes_are_plain_loops_over_sentences(variant: str) -> None:
         assert results["sentence"] != results["sequential"], "context matters, or this shows nothing"
 
 
-def again(search: Search) -> tuple[Callable[[], None], int]:
+def again(search: Search, keep: bool) -> tuple[Callable[[], None], int]:
     """In the place of a recorder: the step itself."""
     return search.step, 0
 
@@ -646,30 +647,96 @@ def test_rows_that_see_each_other_grow_cannot_stay_in_place() -> None:
     assert not state.stays
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+class Mimic(docflat.search.Recorder):
+    """A recorder without a GPU: it plays a search of its own, which shares nothing but the recording's tensors."""
+
+    def capture(self, search: Search) -> Callable[[], None]:
+        shared = {id(tensor): tensor for tensor in search.tensors()}
+        memo: dict[int, Any] = {**shared, id(search.model): search.model}
+        memo |= {id(part): part for part in search.model.modules()}
+        own = deepcopy(search, memo)
+        vars(own).pop("step", None)  # which counts, in the test below
+        return own.step
+
+
 @torch.no_grad()
+@pytest.mark.parametrize("sizes", [[4, 2], [1], [1, 1]])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_recorded_search_finds_what_a_plain_one_finds(variant: str) -> None:
-    """On a GPU, in float32: several batches after each other, in the memory of one recorder."""
+def test_a_recording_is_played_again_for_other_batches_of_its_shapes(variant: str, sizes: list[int]) -> None:
+    """With other words in them; on a GPU as a graph in float32, and else by one that knows nothing but its tensors."""
     name, _ = VARIANTS[variant]
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = build_variant(variant).to(device)
+    if device.type == "cuda":
+        model = model.float()
+    recorder = docflat.search.Recorder() if device.type == "cuda" else Mimic()
+    made = []
     for seed in range(3):
-        model = build_variant(variant, seed=seed).float().cuda()
-        documents = random_documents(np.random.default_rng(seed), [4, 2 + seed])
+        documents = [
+            [(x[::-1] if seed == 1 else x, [*y[1:], *y[:1]] if seed == 2 else y) for x, y in document]
+            for document in random_documents(np.random.default_rng(0), sizes)
+        ]
         batch, literal = batch_of(documents, name, context=2)
-        rows, target = rows_array(literal), corpus_of(documents).target
-        prefix = prefix_of(target, rows, layout_for(name)).to(torch.device("cuda"))
-        context = GlobalContext(batch.target.to(torch.device("cuda")), torch.arange(len(rows), device="cuda"))
-        source = batch.source.to(torch.device("cuda"))
-        given = (prefix, [3, 17, 2, 6, 70, *[5] * (1 + seed)], 3, 1.0, context)
-        beam_search(model, model.encode(source), *given)
-        found = beam_search(model, model.encode(source), *given)  # the second time from a recording
-        assert docflat.search.recorder.works
-        with torch.inference_mode():
+        rows = rows_array(literal)
+        prefix = prefix_of(corpus_of(documents).target, rows, layout_for(name)).to(device)
+        context = GlobalContext(batch.target.to(device), torch.arange(len(rows), device=device))
+        given = (prefix, [9, 17, 3, 6, 8, 5][: len(rows)], 3, 2.0, context)
+        source = batch.source.to(device)
+        with torch.inference_mode(), on_stream_of(recorder, device):
+            plain = Search(model, model.encode(source), *given)
+            plain.run()
             search = Search(model, model.encode(source), *given)
-            search.run()
-        for row, hypothesis in enumerate(found):
-            assert hypothesis.tokens == search.found[row].tokens
-            assert hypothesis.score == pytest.approx(search.found[row].score, rel=1e-4)
+            steps = counted(search)
+            search.run_in_place(recorder.record)
+        made.append(len(steps))
+        assert recorder.works
+        for row in range(len(rows)):
+            assert search.found[row].tokens == plain.found[row].tokens
+            assert search.found[row].score == pytest.approx(plain.found[row].score, rel=1e-4)
+    assert made[0] > 0
+    assert made[1:] == [0, 0], "everything was played"
+
+
+def on_stream_of(recorder: docflat.search.Recorder, device: torch.device) -> AbstractContextManager[Any]:
+    return torch.cuda.stream(recorder.stream(device)) if device.type == "cuda" else nullcontext()
+
+
+def counted(search: Search) -> list[None]:
+    """Grows by one with each step that the search itself makes, and does not play."""
+    made: list[None] = []
+    step = search.step
+
+    def count() -> None:
+        made.append(None)
+        step()
+
+    search.step = count  # type: ignore[method-assign]
+    return made
+
+
+@torch.no_grad()
+def test_logits_that_are_no_numbers_end_a_search() -> None:
+    """As those of a training that went astray do."""
+    slow = Recomputed("doc2doc")
+    slow.model.embedding.weight.fill_(float("nan"))
+    found = beam_search(slow.model, slow.memory, slow.prefix, [70] * len(slow.rows), 3, 1.0)
+    assert all(hypothesis.tokens == [] for hypothesis in found)
+
+
+@pytest.mark.parametrize("size", [1536, 2000, 5003])
+def test_the_best_words_by_the_maxima_of_stretches(size: int) -> None:
+    """As on a GPU, against torch's `topk` of all words that are text."""
+    torch.manual_seed(0)
+    logits, first, width = torch.randn(2, 3, size), 4, docflat.search.GPU_STRETCH
+    logits[0, 0, :first] = 9.0  # special symbols, however good
+    logits[1, 1, -1] = 8.0
+    text = logits.clone()
+    text[..., :first] = float("-inf")
+    maxima = torch.stack([part.amax(-1) for part in text.split(width, dim=-1)], dim=-1)
+    top, words = docflat.search.best_by_maxima(logits, maxima, 6, first)
+    expected = text.topk(6, dim=-1)
+    assert torch.equal(top, expected.values)
+    assert torch.equal(words, expected.indices)
 
 
 @torch.no_grad()
