@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import Change, Decoding, GlobalContext, KeptContext
+from docflat.caches import Decoding, GlobalContext, KeptContext
 from docflat.console import warn
+from docflat.given import Change
 from docflat.layers import kernels
 from docflat.transformer import Transformer, Vocabulary
 

@@ -49,11 +49,12 @@ from conftest import (
     slow_norm,
 )
 from docflat.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
-from docflat.caches import Given, GlobalContext, Paths
+from docflat.caches import GlobalContext, Paths
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.config import RowSettings
 from docflat.decoding import Decoder, DecodingSettings
 from docflat.errors import InputError
+from docflat.given import Given
 from docflat.layers import Attention
 from docflat.rows import Rows
 from docflat.search import Search, beam_search

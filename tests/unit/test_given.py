@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from docflat.caches import Given, given_by_group, upright
+from docflat.given import Given, given_by_group, upright
 
 
 def given_of(sizes: list[int], keys: int) -> tuple[Given, torch.Tensor, torch.Tensor]:

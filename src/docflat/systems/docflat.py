@@ -20,22 +20,9 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending
 from docflat.batches import Segments, Side
-from docflat.caches import (
-    Change,
-    Given,
-    GlobalContext,
-    Grown,
-    KeptContext,
-    KeysValues,
-    Mixer,
-    Paths,
-    attend_masked,
-    given_by_group,
-    given_by_segment,
-    read_cache,
-    upright,
-)
+from docflat.caches import GlobalContext, Grown, KeptContext, KeysValues, Mixer, Paths, read_cache
 from docflat.config import ModelSizes
+from docflat.given import Change, Given, attend_masked, given_by_group, given_by_segment, upright
 from docflat.layers import Attention, Gate, attend
 from docflat.transformer import Transformer, Vocabulary
 

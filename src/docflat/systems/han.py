@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending
 from docflat.batches import PartName, Side
-from docflat.caches import attend_masked
 from docflat.config import ModelSizes
+from docflat.given import attend_masked
 from docflat.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
 from docflat.transformer import Transformer, Vocabulary
 

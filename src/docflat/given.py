@@ -1,0 +1,209 @@
+"""Given keys and values: those that do not depend on a hypothesis, and how a few queries attend to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from docflat.batches import Segments
+from docflat.layers import has_kernel, kernels
+
+Change = Callable[[Tensor], Tensor]
+
+
+def upright(keys: Tensor) -> Tensor:
+    """The same keys, (..., keys, size); on a CPU each is a column in memory, which makes products a third faster.
+
+    On a GPU the fused kernel wants them as rows.
+    """
+    return keys.contiguous() if keys.is_cuda else keys.mT.contiguous().mT
+
+
+def whole(number: int) -> int:
+    """Up to a multiple of 8: other masks are copied before the fused kernels read them."""
+    return -(-number // 8) * 8
+
+
+@dataclass
+class Given:
+    """Keys and values that do not depend on the hypothesis: they belong to a row, or to a group of rows."""
+
+    keys: Tensor  # (groups, heads, given, size)
+    values: Tensor  # (groups, heads, given, size)
+    seen: Tensor  # (groups, slots, given) True where a slot's row sees a key
+    # (rows,) group * slots + slot of each row, in order; None: row n is group n, with one slot
+    place: Tensor | None = None
+    expanded: dict[int, list[Tensor]] = field(default_factory=dict, init=False)  # `biases` by beam: made once
+
+    @cached_property
+    def bias(self) -> Tensor:
+        """What to add to scores: (groups, slots, given). Made once, not at every step of every layer."""
+        return hide_unless_all(self.seen, self.keys)
+
+    def keep(self, rows: Tensor) -> Given:
+        if self.place is None:
+            kept_rows = Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
+            kept_rows.bias = self.bias[rows]
+            return kept_rows
+        kept, slots = self.place[rows], self.seen.shape[1]
+        return given_by_group(self.keys, self.values, self.seen.flatten(0, 1)[kept], kept // slots)
+
+    @property
+    def full(self) -> bool:
+        """Whether every slot has its row: rows are in the order of their slots, so there is nothing to move."""
+        return self.place is None or len(self.place) == self.seen.shape[0] * self.seen.shape[1]
+
+    def each(self, change: Change) -> Given:
+        """The same with another tensor in the place of every one that attention reads."""
+        place = None if self.place is None else change(self.place)
+        changed = Given(change(self.keys), change(self.values), self.seen, place)
+        changed.bias = change(self.bias)
+        changed.expanded = {beam: [change(part) for part in parts] for beam, parts in self.expanded.items()}
+        return changed
+
+    def gather(self, x: Tensor) -> Tensor:
+        """By row -> by group: (rows, beam, heads, n) -> (groups, heads, slots * beam, n)."""
+        groups, slots, _ = self.seen.shape
+        if not self.full:
+            assert self.place is not None
+            x = x.new_zeros(groups * slots, *x.shape[1:]).index_copy_(0, self.place, x)
+        return x.reshape(groups, slots * x.shape[1], *x.shape[2:]).transpose(1, 2)
+
+    def scatter(self, x: Tensor) -> Tensor:
+        """By group -> by row, the inverse of `gather`."""
+        by_slot = x.transpose(1, 2).unflatten(1, (self.seen.shape[1], -1)).flatten(0, 1)
+        return by_slot if self.full else by_slot[self.place]
+
+    def biases(self, beam: int) -> list[Tensor]:
+        """`bias` of some slots at a time, up to the last key that they see: (groups, 1, some slots * beam, some keys).
+
+        Rows of a document see what comes before them: asked all at once, they would make twice the scores they need.
+        """
+        if beam not in self.expanded:
+            slots = self.seen.shape[1]
+            # A few: the products are to be large ones. On a GPU, which would also have to be waited for, one.
+            some = slots if self.keys.is_cuda else max(8, -(-slots // 4))
+            parts = self.bias.split(some, dim=1)
+            if len(parts) > 1:
+                # By what is seen, not by the bias: that of a slot without a row hides nothing.
+                ends = [int(seen.flatten(0, 1).any(0).nonzero().max()) + 1 for seen in self.seen.split(some, dim=1)]
+                parts = tuple(part[:, :, :end] for part, end in zip(parts, ends, strict=True))
+            by_hypothesis = (part[:, None, :, None].expand(-1, -1, -1, beam, -1) for part in parts)
+            self.expanded[beam] = [part.flatten(2, 3).contiguous() for part in by_hypothesis]
+        return self.expanded[beam]
+
+    def attend(self, query: Tensor) -> tuple[Tensor, Tensor]:
+        """`attend_part` of (rows, beam, heads, size): (rows, beam, heads, size), (rows, beam, heads, 1)."""
+        biases = self.biases(query.shape[1])
+        queries = self.gather(query).split([bias.shape[2] for bias in biases], dim=2)
+        found = [
+            attend_part(some, self.keys[:, :, : bias.shape[3]], self.values[:, :, : bias.shape[3]], bias)
+            for some, bias in zip(queries, biases, strict=True)
+        ]
+        read, total = (torch.cat(part, dim=2) for part in zip(*found, strict=True))
+        return self.scatter(read), self.scatter(total)
+
+
+def given_by_group(keys: Tensor, values: Tensor, seen: Tensor, group: Tensor) -> Given:
+    """What rows see of their groups' keys: seen (rows, given), group (rows,) in order."""
+    slot = torch.arange(len(group), device=group.device) - torch.searchsorted(group, group)
+    slots = int(slot.max()) + 1
+    place = group * slots + slot
+    by_slot = seen.new_zeros(len(keys) * slots, seen.shape[1])
+    return Given(keys, values, by_slot.index_copy(0, place, seen).unflatten(0, (-1, slots)), place)
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Where the tokens of segments go in the padded layout, and which of it is seen: worked out once for all layers."""
+
+    slots: Tensor  # (tokens,)
+    seen: Tensor  # (segments, 1, longest)
+    index: Tensor | None  # which tokens of a longer sequence they are; None: all
+
+    @classmethod
+    def of(cls, segments: Segments, tokens: int, index: Tensor | None = None) -> Padding:
+        if segments.starts.is_cuda:
+            segments = replace(segments, longest=whole(segments.longest))
+        return cls(segments.slots(tokens), segments.mask[:, None], index)
+
+    @cached_property
+    def bias(self) -> Tensor:
+        return torch.where(self.seen | ~self.seen.any(-1, keepdim=True), 0.0, float("-inf"))
+
+    def given(self, key: Tensor, value: Tensor) -> Given:
+        """Flat keys and values (tokens, heads, size) as one group a segment."""
+        segments, _, longest = self.seen.shape
+        both = []
+        for flat in (key, value):
+            some = flat if self.index is None else flat[self.index]
+            padded = flat.new_zeros(segments * longest, *flat.shape[1:]).index_copy_(0, self.slots, some)
+            both.append(padded.unflatten(0, (segments, longest)).transpose(1, 2))
+        given = Given(upright(both[0]), both[1].contiguous(), self.seen)
+        given.bias = self.bias.to(key.dtype)
+        return given
+
+
+def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
+    """Flat keys and values (tokens, heads, size) as one group a segment."""
+    return Padding.of(segments, len(key)).given(key, value)
+
+
+def attend_part(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Attention to a part of the keys: (..., queries, size), and the logarithm of its total: (..., queries, 1)."""
+    scores = scores_of(query, keys, bias)
+    # The largest score and its weight tell the total; `logsumexp` would take all exponentials again.
+    # In float32 at least: what half precision rounds here would weigh all of one part against the other.
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    largest = scores.amax(-1, keepdim=True).to(wide)
+    weights = softmax_in_place(scores)
+    return weights @ values, largest - weights.amax(-1, keepdim=True).to(wide).log()
+
+
+def attend_masked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+    """Attention (..., queries, size) to padded keys; where none is seen the result is zero, as the padding is."""
+    return attend_few(query, keys, values, hide_unless_all(seen, query))
+
+
+def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """Attention of a few queries, (..., queries, size); bias is added to their scores. Without keys it is zero."""
+    if not keys.shape[-2]:
+        return torch.zeros_like(query)
+    if query.is_cuda:
+        plain = not torch.is_grad_enabled()  # the kernel has no gradient, and HAN trains through here
+        shaped = query.dim() == 4 and bias.shape[1] == 1
+        if plain and shaped and has_kernel(query) and query.shape[2] <= kernels.MOST_QUERIES:
+            few: Tensor = kernels.attend_few(query, keys, values, bias)
+            return few
+        return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=bias.to(query.dtype))
+    # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
+    return softmax_in_place(scores_of(query, keys, bias)) @ values
+
+
+def scores_of(query: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
+    """(..., queries, size) and (..., keys, size) -> (..., queries, keys); bias is added."""
+    products = query @ keys.mT
+    # In place, here and below, but in training: with so many numbers, new memory takes longer than the sums.
+    out = None if torch.is_grad_enabled() else products
+    return torch.add(bias, products, alpha=query.shape[-1] ** -0.5, out=out)
+
+
+def softmax_in_place(scores: Tensor) -> Tensor:
+    """Over the last dimension; on a CPU written over the scores. On a GPU nobody has tried whether that may be."""
+    if scores.is_cuda or torch.is_grad_enabled():
+        return scores.softmax(-1)
+    return torch.softmax(scores, -1, out=scores)
+
+
+def hide(seen: Tensor, like: Tensor) -> Tensor:
+    """What to add to scores, of the same type as `like`: minus infinity where a key is not seen."""
+    return torch.where(seen, 0.0, float("-inf")).to(like.dtype)
+
+
+def hide_unless_all(seen: Tensor, like: Tensor) -> Tensor:
+    """The same; where no key is seen, all are: they are padding, and a softmax over nothing is no number."""
+    return hide(seen | ~seen.any(-1, keepdim=True), like)
