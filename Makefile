@@ -27,7 +27,7 @@ check: install ## lint, formatting, types
 	$(BIN)/mypy
 
 test: check ## everything CI runs
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 clean: ## remove .venv and caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache src/*.egg-info
