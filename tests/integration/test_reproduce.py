@@ -169,7 +169,7 @@ def test_two_workers_share_the_jobs(killed: Path, tmp_path: Path):
     """On data of one's own: the folders that the tiny scale made."""
     shutil.copytree(killed / "data" / "ted", tmp_path / "data" / "ted")
     out = tmp_path / "out"
-    words = [f"--data={tmp_path / 'data'}", "--only=table2", "--systems=sent2sent,doc2doc,han", "--jobs=2"]
+    words = [f"--data={tmp_path / 'data'}", "--only=table2,speed", "--systems=sent2sent,doc2doc,han", "--jobs=2"]
     process = start(out, *words, *SETTINGS, *QUICK, tiny=False)
     _, stderr = process.communicate(timeout=300)
     assert process.returncode == 0, stderr
@@ -181,6 +181,13 @@ def test_two_workers_share_the_jobs(killed: Path, tmp_path: Path):
     assert len(found) == len(set(found))
     assert {("ted/han", "bleu", 16), ("ted/han", "bleu p", 16), ("ted/han", "accuracy p", 0)} <= set(found)
     assert "The numbers mean nothing" not in (out / "report.md").read_text()
+    # Beside each other they have no speed of their own. What can still be measured is measured when one is alone.
+    speeds = {("ted/han", "seconds", 16), ("ted/han", "updates/s", 0)}
+    assert not speeds & set(found)
+    assert stderr.count("speed is not measured") == 1
+    status, _, stderr = reproduce(out, *words[:-1], *SETTINGS, *QUICK, tiny=False)
+    assert status == 0, stderr
+    assert speeds & set(keys(out)) == {("ted/han", "seconds", 16)}
 
     with (tmp_path / "data/ted/test.de").open("a") as file:
         file.write("noch ein Satz\n")

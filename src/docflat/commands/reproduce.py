@@ -37,7 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, metavar="N", help="train each stage no longer than this")
     scale = "tiny: small made-up data and models on a CPU, to test that all of it runs"
     parser.add_argument("--scale", choices=("full", "tiny"), default="full", help=scale)
-    jobs = "trainings at a time, on as many GPUs (default: as many as there are GPUs, or 1)"
+    jobs = "trainings at a time (default: as many as there are GPUs, or 1); with more, no speed is measured"
     parser.add_argument("--jobs", type=whole(1), metavar="N", help=jobs)
     seen = "what is seen of other sentences' translations in decoding (default: partial, as the paper)"
     parser.add_argument("--global-context", choices=("partial", "first-pass"), default="partial", help=seen)
@@ -46,6 +46,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--commit", metavar="ID", help="of the code, for the results (default: what git says)")
     parser.add_argument("--report-only", action="store_true", help="run nothing; write the report of what is there")
     parser.add_argument("--worker", action="store_true", help=SUPPRESS)
+    parser.add_argument("--shared", action="store_true", help=SUPPRESS)
 
 
 def run(arguments: Namespace) -> None:
@@ -61,18 +62,20 @@ def run(arguments: Namespace) -> None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be made: {error.strerror}", arguments.out) from None
+    number = arguments.jobs or workers.default_number()
+    arguments.shared = arguments.shared or number > workers.default_number()
     plan = _plan(arguments, measures)
     if arguments.worker:
         return workers.work(plan)
     check(plan, workers.all_jobs(plan))
     workers.forget_failures(plan)
-    number = arguments.jobs or workers.default_number()
     ended = 0
     if number == 1:
         workers.work(plan)
     else:
         arguments.commit = plan.commit
-        ended = workers.start_workers([*_words(arguments), "--worker"], number)
+        shared = ["--shared"] if arguments.shared else []
+        ended = workers.start_workers([*_words(arguments), "--worker", *shared], number)
     workers.compare_all(plan)
     _report(arguments.out)
     failed = workers.failures(plan)
@@ -122,7 +125,7 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
     found = {name: Dataset.find(data, name) for name in dict.fromkeys(measure.job.dataset for measure in measures)}
     datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
     if not arguments.worker:
-        _say_gaps(measures, datasets, data, arguments.comet_model)
+        _say_gaps(measures, datasets, data, arguments.comet_model, arguments.shared)
     if not datasets:
         raise InputError("none of the datasets is here (docs/reproduce.md says what is expected)", data)
     return Plan(
@@ -137,10 +140,13 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
         arguments.commit or _commit(),
         shlex.join(["docflat", *_words(arguments)]),
         arguments.scale,
+        arguments.shared,
     )
 
 
-def _say_gaps(measures: Sequence[Measure], datasets: Mapping[str, Dataset], data: Path, comet: str | None) -> None:
+def _say_gaps(
+    measures: Sequence[Measure], datasets: Mapping[str, Dataset], data: Path, comet: str | None, shared: bool
+) -> None:
     from docflat.reproduce.grid import set_of
 
     for name in dict.fromkeys(measure.job.dataset for measure in measures):
@@ -151,6 +157,8 @@ def _say_gaps(measures: Sequence[Measure], datasets: Mapping[str, Dataset], data
     for test in sorted({set_of(measure.metric) for measure in measures} - {""}):
         if any(test not in dataset.tests for name, dataset in datasets.items() if name != test):
             warn(f"nothing is tested on {test}: there is no test.en and test.de in {data / test}")
+    if shared and any(measure.metric in ("seconds", "updates/s") for measure in measures):
+        warn("speed is not measured: there are more --jobs than GPUs")
     if comet is None and any(measure.metric == "comet" for measure in measures):
         warn("COMET is not run: --comet-model names no checkpoint")
 
@@ -159,7 +167,7 @@ def _words(arguments: Namespace) -> list[str]:
     """The command line, with what it leaves to defaults; how many work on it makes no difference."""
     words = ["reproduce"]
     for name, value in vars(arguments).items():
-        if name not in ("settings", "jobs", "worker") and value not in (None, [], False):
+        if name not in ("settings", "jobs", "worker", "shared") and value not in (None, [], False):
             words.append(f"--{name.replace('_', '-')}={','.join(value) if isinstance(value, list) else value}")
     return [*words, *arguments.settings]
 

@@ -54,6 +54,7 @@ class Plan:
     commit: str = ""
     command: str = ""
     scale: str = "full"
+    shared: bool = False  # several jobs have one GPU, or one CPU: no speed is measured
 
     @property
     def results(self) -> Path:
@@ -65,6 +66,10 @@ class Plan:
     def lock(self, job: Job) -> Path:
         return self.out / "locks" / job.name.replace("/", ".")
 
+    def mark_of_sharing(self, job: Job) -> Path:
+        """Is there if it was trained beside others."""
+        return self.folder(job) / "shared"
+
     def possible(self, measure: Measure) -> bool:
         """Whether there is what it takes."""
         dataset = self.datasets.get(measure.job.dataset)
@@ -73,6 +78,10 @@ class Plan:
         if measure.metric.startswith("accuracy"):
             return bool(dataset.examples) and measure.metric in dataset.accuracies
         if set_of(measure.metric) not in dataset.tests:
+            return False
+        if self.shared and measure.metric in ("seconds", "updates/s"):
+            return False
+        if measure.metric == "updates/s" and self.mark_of_sharing(measure.job).exists():
             return False
         return measure.metric != "comet" or self.comet is not None
 
@@ -152,6 +161,9 @@ class JobRun:
 
     def run(self) -> None:
         recipe, _ = self.plan.recipe(self.job)
+        if self.plan.shared:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.plan.mark_of_sharing(self.job).touch()
         torch.compiler.reset()  # torch compiles the same code for a few models only, and is slow from then on
         train(recipe)
         missing = self.missing()
