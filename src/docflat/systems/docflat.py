@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -93,10 +93,16 @@ class FlatBatchAttention(nn.Module):
 
     def forward(self, x: Tensor, side: Side, causal: bool) -> Tensor:
         """(tokens, dim) -> (tokens, dim), before the layer norm."""
+        kind = x.device.type
+        if torch.is_autocast_enabled(kind):
+            x = x.to(torch.get_autocast_dtype(kind))  # as the layers will read it: half as much to copy
         where, groups = self.flat(side)
         flat = x[where]
         mixed = attend(*self.attention.project(flat), groups, groups, causal)
         return x.index_copy(0, where, self.mix_heads(flat, mixed).to(x.dtype))
+
+    def compile(self, *_: Any, **__: Any) -> None:
+        """Not by itself: it is compiled with what stands around it (`start_source`), which it would cut in pieces."""
 
     def rows(self, side: Side) -> Segments:
         """Over the flat sequence: one segment a row."""
