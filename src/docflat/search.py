@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,8 +23,12 @@ from docflat.batches import Side
 from docflat.caches import Decoding, GlobalContext, KeptContext
 from docflat.console import warn
 from docflat.given import Change
-from docflat.layers import kernels
 from docflat.transformer import Transformer, Vocabulary
+
+beam_kernels: Any = None
+if torch.cuda.is_available():
+    with suppress(ImportError):  # no Triton for this platform; torch alone does the same, slower
+        from docflat import beam_kernels
 
 Ids = list[int]
 NEVER = float("-inf")
@@ -82,8 +86,8 @@ def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tens
     """
     size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
     count = min(count, size - first)
-    if kernels is not None and logits.is_cuda and size >= 4 * count * GPU_STRETCH:
-        totals, maxima = kernels.summarize(logits, first, GPU_STRETCH)
+    if beam_kernels is not None and logits.is_cuda and size >= 4 * count * GPU_STRETCH:
+        totals, maxima = beam_kernels.summarize(logits, first, GPU_STRETCH)
         top, words = best_by_maxima(logits, maxima, count, first)
         return top - totals, words, logits[..., vocabulary.eos].float() - totals[..., 0]
     found = logits.float()
