@@ -42,9 +42,9 @@ def _summarize_kernel(
     x = tl.load(logits + row * size + place, mask=place < size, other=float("-inf")).to(tl.float32)
     of_text = tl.max(tl.where(place >= first_text, x, float("-inf")), 1)
     tl.store(maxima + row * stretches + stretch, of_text, mask=stretch < stretches)
-    highest = tl.max(tl.max(x, 1), 0)
+    highest = tl.max(x)
     highest = tl.where(highest > float("-inf"), highest, 0.0)  # nothing in this part, or no number
-    total = tl.sum(tl.sum(tl.exp(x - highest), 1), 0)
+    total = tl.sum(tl.exp(x - highest))
     tl.store(totals + row * tl.num_programs(1) + part, highest + tl.log(total))
 
 
@@ -91,9 +91,11 @@ def _pick_kernel(
         keys = tl.where(stretch == at, float("-inf"), keys)
 
     tile = chosen[:, None] * STRETCH + tl.arange(0, STRETCH)[None, :]
-    there = (slot[:, None] < COUNT) & (tile >= first_text) & (tile < size)
+    # Special symbols are loaded too: a mask with such edges would keep loads from being wide.
+    there = (slot[:, None] < COUNT) & (tile < size)
     x = tl.load(logits + row * size + tile, mask=there, other=float("-inf")).to(tl.float32)
     x = tl.where(x > LOWEST, x, LOWEST)
+    there = there & (tile >= first_text)
     left = tl.reshape(tl.where(there, x, float("-inf")), [CHOSEN * STRETCH])
     place = tl.reshape(tile, [CHOSEN * STRETCH])
     to = row * (COUNT + 1)
