@@ -136,7 +136,7 @@ def _score(log_probability, length, PENALTY: tl.constexpr):
     return log_probability.to(tl.float64) / power
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["p_step", "p_row", "w_step", "w_row"])  # nothing is to be had for another compilation
 def _merge_kernel(
     found, words, limits, lengths, scores, live, finished, best_score, best_length, best_parent,
     old_parents, old_words, new_parents, new_words, bias,
