@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -172,6 +173,38 @@ def test_a_search_goes_as_in_plain_torch(
     assert crowded, "more than the beam have ended"
     assert few or size < 4, "some hypotheses of a row are missing"
     assert rows == 1 or len(set(finished_at.values())) > 1, "rows finish at different steps"
+
+
+@pytest.mark.parametrize("penalty", [0.6, 1.0])
+def test_a_step_from_anywhere_goes_as_in_plain_torch(penalty: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """States that a search comes to now and then: rows that are finished, that have ends of any rank, that may win."""
+    generator = torch.Generator().manual_seed(1)
+    rows, size, words, length = 40, 2, 1_100, 5
+    limits = [length + (0, 1, 3, 30)[n % 4] for n in range(rows)]
+    plain, found = two_beams(limits, size, penalty, words, monkeypatch)
+
+    def random(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator)
+
+    plain.length += length
+    plain.scores.copy_((-3 - 2 * random(rows, size)).sort(-1, descending=True).values)
+    plain.live.copy_(random(rows) < 0.8)
+    plain.finished.copy_((random(rows) * 4).long())
+    plain.finished[3::4] = size  # just enough, in rows that are far from their limits
+    plain.live[3::4] = True
+    worth = (-3 - 5 * random(rows).double()) / (length + 1) ** penalty
+    plain.best_score.copy_(worth.masked_fill(plain.finished == 0, NEVER))
+    for name in ("length", "scores", "live", "finished", "best_score"):
+        getattr(found, name).copy_(getattr(plain, name))
+    before = deepcopy(plain)
+    logits = step_logits(generator, rows, size, words, 14.0)
+    plain.expand(logits.clone())
+    found.expand_by_kernels(logits.to(DEVICE))
+    assert_alike(plain, found, list(range(rows)))
+    more = plain.finished > before.finished
+    assert (more & (plain.best_score == before.best_score)).any(), "some that end are no better"
+    assert (more & (plain.best_score > before.best_score)).any(), "and some are"
+    assert (before.live & ~plain.live & (plain.scores[:, 0] > NEVER)).any(), "rows are finished before their limit"
 
 
 def test_what_is_no_number_ends_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
