@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,8 +23,12 @@ from docflat.batches import Side
 from docflat.caches import Decoding, GlobalContext, KeptContext
 from docflat.console import warn
 from docflat.given import Change
-from docflat.layers import kernels
 from docflat.transformer import Transformer, Vocabulary
+
+beam_kernels: Any = None
+if torch.cuda.is_available():
+    with suppress(ImportError):  # no Triton for this platform; torch alone does the same, slower
+        from docflat import beam_kernels
 
 Ids = list[int]
 NEVER = float("-inf")
@@ -82,8 +86,9 @@ def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tens
     """
     size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
     count = min(count, size - first)
-    if kernels is not None and logits.is_cuda and size >= 4 * count * GPU_STRETCH:
-        totals, maxima = kernels.summarize(logits, first, GPU_STRETCH)
+    if beam_kernels is not None and logits.is_cuda and size >= 4 * count * GPU_STRETCH:
+        totals, maxima = beam_kernels.summarize(logits, first, GPU_STRETCH)
+        totals = totals.logsumexp(-1, keepdim=True)
         top, words = best_by_maxima(logits, maxima, count, first)
         return top - totals, words, logits[..., vocabulary.eos].float() - totals[..., 0]
     found = logits.float()
@@ -124,6 +129,8 @@ class Beam:
         logits (rows, beam, text_size), which are written over; one for all hypotheses of a row, (rows, 1, text_size),
         will do where they are the same.
         """
+        if self.has_kernels(logits):
+            return self.expand_by_kernels(logits)
         end = self.vocabulary.eos
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.
         top, words, ends = best_words(logits, 2 * self.size, self.vocabulary)
@@ -153,6 +160,24 @@ class Beam:
         self.length += 1
         self.live &= ~self._done()
         return parents, words
+
+    def has_kernels(self, logits: Tensor) -> bool:
+        """For small vocabularies and large beams there are none."""
+        if beam_kernels is None or not logits.is_cuda:
+            return False
+        return self.size <= beam_kernels.MOST and logits.shape[-1] >= 4 * 2 * self.size * GPU_STRETCH
+
+    def expand_by_kernels(
+        self, logits: Tensor, newest: Tensor | None = None, bias: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """`expand`, in three kernels. newest (rows, beam): where to put the newest tokens.
+
+        bias (rows, beam, slots): that of `Paths`, which is reordered too.
+        """
+        first = self.vocabulary.mask + 1
+        found, words = beam_kernels.pick(logits, 2 * self.size, first, self.vocabulary.eos, GPU_STRETCH)
+        parents, newest = beam_kernels.merge(self, found, words, newest, bias)
+        return parents, newest
 
     def _finish(self, top: Tensor, parents: Tensor, ended: Tensor) -> None:
         """Note the best of the hypotheses that end here, of rows that are still searched; (rows, candidates) each."""
@@ -230,7 +255,11 @@ class Search:
         self.state.reorder(parents)
 
     def step(self) -> None:
-        parents, words = self.beam.expand(self.model.decode_one_token(self.state, self.words))
+        logits = self.model.decode_one_token(self.state, self.words)
+        if self.state.paths.newest is not None and self.beam.has_kernels(logits):
+            self.beam.expand_by_kernels(logits, self.words, self.state.paths.bias)
+            return
+        parents, words = self.beam.expand(logits)
         self.state.reorder(parents)
         self.words.copy_(words)
 
