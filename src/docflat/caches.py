@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from docflat.attending import Memory, TargetAttending
 from docflat.batches import Side
 from docflat.given import Change, Given, Padding, attend_few, attend_masked, attend_part, hide, upright, whole
-from docflat.layers import Attention, Reach, has_kernel, kernels
+from docflat.layers import Attention, Reach, has_step_kernel, step_kernels
 
 
 class Paths:
@@ -27,7 +27,13 @@ class Paths:
         self.beam, self.total = beam, 0
         self.slots = torch.zeros(rows, beam, 0, dtype=torch.long, device=like.device)  # (rows, beam, steps)
         self.bias = like.new_zeros(rows, beam, 0)  # (rows, beam, total): what to add to scores
-        self.newest: Tensor | None = None  # (beam,) slots of the newest tokens, where tensors stay in their place
+        self.newest = torch.arange(-beam, 0, device=like.device)  # (beam,) slots of the newest tokens
+        self.stays = False  # whether tensors stay in their place
+
+    @property
+    def place(self) -> Tensor | None:
+        """`newest`, where there is room for more slots than there are."""
+        return self.newest if self.stays else None
 
     def make_room(self, steps: int) -> int:
         """From now on tensors stay in their place, with room for so many more steps. Returns the slots that they get.
@@ -36,23 +42,24 @@ class Paths:
         """
         slots = whole(steps * self.beam)
         self.newest = torch.arange(self.beam, device=self.bias.device) + (self.bias.shape[2] - self.beam)
+        self.stays = True
         self.bias = nn.functional.pad(self.bias, (0, slots), value=float("-inf"))
         return slots
 
     def extend(self) -> None:
         """A step: the newest token of hypothesis k is in the k-th of the new slots."""
         rows, beam, _ = self.slots.shape
-        if self.newest is not None:
+        if self.stays:
             self.newest += beam
             self.bias.scatter_(2, self.newest.expand(rows, beam)[..., None], 0.0)
             return
-        new = torch.arange(self.total, self.total + beam, device=self.slots.device)
+        self.newest = torch.arange(self.total, self.total + beam, device=self.slots.device)
         self.total += beam
-        self.slots = torch.cat([self.slots, new.expand(rows, beam)[..., None]], dim=2)
+        self.slots = torch.cat([self.slots, self.newest.expand(rows, beam)[..., None]], dim=2)
         self.bias = self.bias.new_full((rows, beam, self.total), float("-inf")).scatter_(2, self.slots, 0.0)
 
     def reorder(self, parents: Tensor) -> None:
-        if self.newest is not None:
+        if self.stays:
             self.bias.copy_(self.bias.gather(1, parents[:, :, None].expand_as(self.bias)))
             return
         self.slots = self.slots.gather(1, parents[:, :, None].expand_as(self.slots))
@@ -76,7 +83,6 @@ class Paths:
         self.slots, self.bias = self.slots[rows], self.bias[rows]
 
     def each(self, change: Change) -> None:
-        assert self.newest is not None
         self.bias, self.newest = change(self.bias), change(self.newest)
 
 
@@ -117,12 +123,21 @@ class Grown:
         new = new.transpose(1, 2)
         if place is not None:
             return self.part.index_copy_(2, place, new)
-        end = self.used + new.shape[2]
+        start = self.used
+        self.extend(new.shape[2])
+        self.part[:, :, start : self.used] = new
+        return self.all
+
+    @property
+    def all(self) -> Tensor:
+        return self.part[:, :, : self.used]
+
+    def extend(self, slots: int) -> None:
+        """By so many, to which nothing is written yet."""
+        end = self.used + slots
         if end > self.part.shape[2]:
-            self.part = self._with_room(self.part[:, :, : self.used], self.part.shape[2] + new.shape[2])
-        self.part[:, :, self.used : end] = new
+            self.part = self._with_room(self.part[:, :, : self.used], self.part.shape[2] + slots)
         self.used = end
-        return self.part[:, :, :end]
 
     def compact(self, index: Tensor) -> None:
         """Keep these slots of each row, (rows, kept)."""
@@ -145,20 +160,48 @@ class Grown:
         self.part = self._lay(self.part[rows])
 
 
-def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+Newest = tuple[Tensor, Tensor, Tensor]  # queries, keys and values of the newest tokens, (rows, beam, heads, size) each
+
+
+def append_and_attend(
+    newest: Newest,
+    keys: Grown,
+    values: Grown,
+    paths: Paths,
+    appended: bool = False,
+    hidden: Tensor | None = None,
+    parts: Any = None,
+) -> Tensor:
+    """All in one kernel: (rows, beam, heads, size). Tokens that are in the caches already are written once more.
+
+    hidden (rows, 1, given): what to add to the scores of what stands before the slots; parts: softmaxes to go on with.
+    """
+    if not (appended or paths.stays):
+        keys.extend(paths.beam)
+        values.extend(paths.beam)
+    mixed: Tensor = step_kernels.attend_own(*newest, keys.part, values.part, hidden, paths.bias, paths.newest, parts)
+    return mixed
+
+
+def read_cache(newest: Newest, given: Given, keys: Grown, values: Grown, paths: Paths, appended: bool) -> Tensor:
     """One softmax over the given keys, which belong to a group, and those of the hypotheses.
 
-    query (rows, beam, heads, size); keys and values (rows, heads, slots, size), bias (rows, beam, slots)
-    -> (rows, beam, heads, size).
+    appended: whether the newest tokens are in the caches already; if not, they are from then on.
+    Returns (rows, beam, heads, size).
     """
-    if given.place is not None and has_kernel(query) and query.shape[1] <= kernels.MOST_QUERIES:
-        shared_keys = (given.keys, given.values, given.bias, given.place)
-        mixed: Tensor = kernels.attend_few(query.transpose(1, 2), keys, values, bias[:, None], shared_keys)
-        return mixed.transpose(1, 2)
+    query, key, value = newest
+    if has_step_kernel(query, paths.beam):
+        place = torch.arange(len(query), device=query.device) if given.place is None else given.place
+        parts = step_kernels.attend_shared(query, given.keys, given.values, given.bias, place)
+        return append_and_attend(newest, keys, values, paths, appended, parts=parts)
+    if not appended:
+        keys.append(key, paths.place)
+        values.append(value, paths.place)
     # Apart, and put together by their sums: to lay all scores side by side takes longer than to make them.
     shared, shared_total = given.attend(query)
-    own, own_total = (x.transpose(1, 2) for x in attend_part(query.transpose(1, 2), keys, values, bias[:, None]))
-    return torch.lerp(shared, own, (own_total - shared_total).sigmoid().to(own.dtype))
+    own = attend_part(query.transpose(1, 2), keys.all, values.all, paths.bias[:, None])
+    read, total = (x.transpose(1, 2) for x in own)
+    return torch.lerp(shared, read, (total - shared_total).sigmoid().to(read.dtype))
 
 
 class Cache(Protocol):
@@ -320,7 +363,7 @@ class Decoding:
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
         self.paths.reorder(parents)
-        if self.paths.newest is None and self.paths.slots.shape[2] % 8 == 7:
+        if not self.paths.stays and self.paths.slots.shape[2] % 8 == 7:
             index = self.paths.compact()
             if index is not None:
                 for part in self.parts():
@@ -400,12 +443,15 @@ class CachedAttending:
     def _prepare(self, reach: Reach) -> None:
         hidden, paths = self.hidden[reach], self.paths
         self.biases[reach] = torch.cat([hidden.expand(-1, paths.beam, -1), paths.bias], dim=2)[:, None]
-        self.places[reach] = None if paths.newest is None else paths.newest + hidden.shape[2]
+        self.places[reach] = None if paths.place is None else paths.place + hidden.shape[2]
 
     def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         cache = self.caches[attention]
         assert isinstance(cache, OwnCache)
         query, key, value = attention.project(x)  # (rows, beam, heads, size)
+        if has_step_kernel(query, self.paths.beam):
+            newest, hidden = (query, key, value), self.hidden[cache.reach]
+            return attention.join(append_and_attend(newest, cache.keys, cache.values, self.paths, hidden=hidden))
         if cache.reach not in self.biases:
             self._prepare(cache.reach)
         place = self.places[cache.reach]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from docflat.batches import Segments
-from docflat.layers import has_kernel, kernels
+from docflat.layers import has_step_kernel, step_kernels
 
 Change = Callable[[Tensor], Tensor]
 
@@ -173,12 +173,11 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Ten
     """Attention of a few queries, (..., queries, size); bias is added to their scores. Without keys it is zero."""
     if not keys.shape[-2]:
         return torch.zeros_like(query)
+    shaped = query.dim() == 4 and bias.shape[1] == 1
+    if shaped and has_step_kernel(query, query.shape[2]):  # not where HAN trains through here
+        few: Tensor = step_kernels.attend_few(query, keys, values, bias)
+        return few
     if query.is_cuda:
-        plain = not torch.is_grad_enabled()  # the kernel has no gradient, and HAN trains through here
-        shaped = query.dim() == 4 and bias.shape[1] == 1
-        if plain and shaped and has_kernel(query) and query.shape[2] <= kernels.MOST_QUERIES:
-            few: Tensor = kernels.attend_few(query, keys, values, bias)
-            return few
         return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=bias.to(query.dtype))
     # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
     return softmax_in_place(scores_of(query, keys, bias)) @ values

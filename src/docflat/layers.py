@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import torch
@@ -17,9 +18,10 @@ from torch.nn import functional as F
 from docflat.batches import Segments
 
 kernels: Any = None
+step_kernels: Any = None
 if torch.cuda.is_available():
     with contextlib.suppress(ImportError):  # no Triton for this platform; the padded layout does the same, slower
-        from docflat import kernels
+        from docflat import kernels, step_kernels
 
 # What a token sees of its own side: its row, its sentence alone, its sentence and the one before it.
 # Of the source: the row, the sentence that its own one translates, or what was encoded apart as context.
@@ -52,7 +54,18 @@ def has_kernel(query: Tensor) -> bool:
     half = query.dtype in (torch.bfloat16, torch.float16)
     if kernels is None or not query.is_cuda or not half or query.shape[-1] not in (16, 32, 64, 128):
         return False
-    return torch.cuda.get_device_capability(query.device) >= (8, 0)
+    return _is_recent(query.device)
+
+
+@lru_cache
+def _is_recent(device: torch.device) -> bool:
+    """Asked once: a decoding would ask hundreds of times."""
+    return torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+def has_step_kernel(query: Tensor, beam: int) -> bool:
+    """Whether so many queries of a row may attend by `step_kernels`, which have no gradients."""
+    return has_kernel(query) and beam <= step_kernels.MOST_QUERIES and not torch.is_grad_enabled()
 
 
 def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, keys: Segments, causal: bool) -> Tensor:

@@ -23,7 +23,7 @@ from docflat.batches import Segments, Side
 from docflat.caches import GlobalContext, Grown, KeptContext, KeysValues, Mixer, Paths, read_cache
 from docflat.config import ModelSizes
 from docflat.given import Change, Given, attend_masked, given_by_group, given_by_segment, upright
-from docflat.layers import Attention, Gate, attend
+from docflat.layers import Attention, Gate, attend, has_step_kernel
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -282,12 +282,12 @@ class FlatMixer:
 
     def step(self, x: Tensor) -> Tensor:
         """The newest token of every hypothesis: (rows, beam, dim)."""
-        query, key, value = self.flat.attention.project(x)
-        keys, values = (
-            grown.append(new, self.paths.newest) for grown, new in zip(self.grown, (key, value), strict=True)
-        )
-        given = self._with_best() if self.growing else self.given
-        return self.flat.mix_heads(x, read_cache(query, given, keys, values, self.paths.bias))
+        newest, given = self.flat.attention.project(x), self.given
+        if self.growing:  # rows see each other's newest tokens at once
+            for grown, new in zip(self.grown, newest[1:], strict=True):
+                grown.append(new)
+            given = self._with_best()
+        return self.flat.mix_heads(x, read_cache(newest, given, *self.grown, self.paths, appended=self.growing))
 
     def _with_best(self) -> Given:
         given, best_path = self.given, self.paths.slots[:, 0]
@@ -325,7 +325,8 @@ class FlatMixer:
             grown.make_room(slots)
 
     def each(self, change: Change) -> None:
-        self.given.biases(self.paths.beam)  # now, not in the middle of a step
+        if not has_step_kernel(self.given.keys, self.paths.beam):
+            self.given.biases(self.paths.beam)  # now, not in the middle of a step
         self.given = self.given.each(change)
         for grown in self.grown:
             grown.part = change(grown.part)
