@@ -22,6 +22,8 @@ SHARED_TILE, SHARED_WARPS = 64, 4  # of `attend_shared`
 SHARED_QUERIES = 64  # at a time, where a group has more than MOST_QUERIES
 ENOUGH = 264  # programs keep a large GPU busy: where there are less, the shared keys are cut into parts
 MOST_PARTS = 8
+SEARCHED = 256  # rows at a time, for those of a group
+NORM_WARPS = 4  # of the kernels that have a program for each token
 
 Parts = tuple[Tensor, Tensor, Tensor]  # softmaxes that were begun: the highest scores, totals, mixed values
 
@@ -58,7 +60,9 @@ def _few_kernel(
     for first in range(0, keys, TILE):
         columns = first + tl.arange(0, TILE)
         inside = columns[:, None] < keys
-        k = tl.load(key + row * k_row + head * k_head + columns[:, None] * k_key + dims[None, :], mask=inside, other=0.0)
+        k = tl.load(
+            key + row * k_row + head * k_head + columns[:, None] * k_key + dims[None, :], mask=inside, other=0.0
+        )
         v = tl.load(
             value + row * v_row + head * v_head + columns[:, None] * v_key + dims[None, :], mask=inside, other=0.0
         )
@@ -264,6 +268,67 @@ def attend_shared(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, pla
         query, keys, values, bias, place, highests, totals, mixes,
         rows, beam, given, slots, at_once,
         *query.stride()[:2], *keys.stride(), *values.stride(),
-        HEADS=heads, SIZE=size, QUERIES=at_a_time, TILE=SHARED_TILE, ROWS=256, num_warps=SHARED_WARPS,
+        HEADS=heads, SIZE=size, QUERIES=at_a_time, TILE=SHARED_TILE, ROWS=SEARCHED, num_warps=SHARED_WARPS,
     )  # fmt: skip
     return highests, totals, mixes
+
+
+@triton.jit
+def _add_norm_kernel(x, y, weight, bias, output, dim, epsilon, WIDTH: tl.constexpr):
+    """One token."""
+    token, dims = tl.program_id(0).to(tl.int64), tl.arange(0, WIDTH)
+    there = dims < dim
+    at = token * dim + dims
+    one = tl.load(x + at, mask=there, other=0.0).to(tl.float32)
+    other = tl.load(y + at, mask=there, other=0.0).to(tl.float32)
+    w = tl.load(weight + dims, mask=there, other=0.0).to(tl.float32)
+    b = tl.load(bias + dims, mask=there, other=0.0).to(tl.float32)
+    both = one + other
+    off = tl.where(there, both - tl.sum(both, 0) / dim, 0.0)
+    variance = tl.sum(off * off, 0) / dim
+    tl.store(output + at, (off / tl.sqrt(variance + epsilon) * w + b).to(output.dtype.element_ty), mask=there)
+
+
+def add_norm(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """The layer norm of x + y, (..., dim) each, in float32."""
+    x, y, dim = x.contiguous(), y.contiguous(), x.shape[-1]
+    output = torch.empty_like(x)
+    width = triton.next_power_of_2(dim)
+    _add_norm_kernel[(x.numel() // dim,)](x, y, weight, bias, output, dim, epsilon, WIDTH=width, num_warps=NORM_WARPS)
+    return output
+
+
+@triton.jit(do_not_specialize=["beam", "t_row", "t_beam", "p_row", "p_beam"])
+def _embed_kernel(
+    tokens, positions, table, frequencies, output, beam, t_row, t_beam, p_row, p_beam, dim, scale, WIDTH: tl.constexpr
+):
+    """One token: the first half of its dimensions has sines, the second cosines."""
+    number = tl.program_id(0).to(tl.int64)
+    row, hypothesis = number // beam, number % beam
+    token = tl.load(tokens + row * t_row + hypothesis * t_beam)
+    position = tl.load(positions + row * p_row + hypothesis * p_beam).to(tl.float32)
+    half = dim // 2
+    dims = tl.arange(0, WIDTH)
+    there = dims < half
+    angles = position * tl.load(frequencies + dims, mask=there, other=0.0)
+    first = tl.load(table + token * dim + dims, mask=there, other=0.0).to(tl.float32)
+    second = tl.load(table + token * dim + half + dims, mask=there, other=0.0).to(tl.float32)
+    kind = output.dtype.element_ty
+    tl.store(output + number * dim + dims, (first * scale + tl.sin(angles)).to(kind), mask=there)
+    tl.store(output + number * dim + half + dims, (second * scale + tl.cos(angles)).to(kind), mask=there)
+
+
+def embed(tokens: Tensor, positions: Tensor, table: Tensor, frequencies: Tensor) -> Tensor:
+    """Tokens (rows, beam) at positions (rows, beam or 1): their rows of the table (size, dim), scaled, and sines.
+
+    frequencies (dim / 2,): the angles of position 1, float32.
+    """
+    rows, beam = tokens.shape
+    dim = table.shape[1]
+    positions = positions.expand(rows, beam)
+    output = torch.empty(rows, beam, dim, dtype=table.dtype, device=table.device)
+    _embed_kernel[(rows * beam,)](
+        tokens, positions, table, frequencies, output, beam, *tokens.stride(), *positions.stride(), dim, dim**0.5,
+        WIDTH=triton.next_power_of_2(dim // 2), num_warps=NORM_WARPS,
+    )  # fmt: skip
+    return output

@@ -287,7 +287,8 @@ class FlatMixer:
             for grown, new in zip(self.grown, newest[1:], strict=True):
                 grown.append(new)
             given = self._with_best()
-        return self.flat.mix_heads(x, read_cache(newest, given, *self.grown, self.paths, appended=self.growing))
+        keys, values = self.grown
+        return self.flat.mix_heads(x, read_cache(newest, given, keys, values, self.paths, appended=self.growing))
 
     def _with_best(self) -> Given:
         given, best_path = self.given, self.paths.slots[:, 0]
