@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from docflat.attending import Memory, TargetAttending
 from docflat.batches import Side
 from docflat.given import Change, Given, Padding, attend_few, attend_masked, attend_part, hide, upright, whole
-from docflat.layers import Attention, Reach, has_step_kernel, step_kernels
+from docflat.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
+
+FIRST_ROOM = 32  # steps that tensors have room for at first, where they stay in their place
 
 
 class Paths:
@@ -89,11 +91,11 @@ class Paths:
 class Grown:
     """Keys or values of all hypotheses so far, in slots."""
 
-    def __init__(self, given: Tensor, is_keys: bool = False) -> None:
-        """given (rows, heads, given, size): what stands before the slots, if anything."""
-        self.given = self.used = given.shape[2]
-        self.is_keys = is_keys
-        self.part = self._with_room(given, 64)
+    def __init__(self, given: Tensor, is_keys: bool = False, room: int = 0) -> None:
+        """given (rows, heads, given + room, size): what stands before the slots, if anything, and slots of zeros."""
+        self.given = self.used = given.shape[2] - room
+        self.is_keys, self.first_room = is_keys, room
+        self.part = given if room else self._with_room(given, 64)
 
     def _with_room(self, part: Tensor, slots: int) -> Tensor:
         """The same with so many more slots, of which nothing is read before it is written."""
@@ -110,6 +112,9 @@ class Grown:
 
     def make_room(self, slots: int) -> None:
         """For so many more slots, which are zeros: what is not seen must still be a number."""
+        if self.used == self.given and slots == self.first_room:  # they are there
+            self.used += slots
+            return
         rows, heads, _, size = self.part.shape
         roomy = self.part.new_zeros(rows, heads, self.used + slots, size)
         roomy[:, :, : self.used] = self.part[:, :, : self.used]
@@ -221,9 +226,10 @@ class Cache(Protocol):
 class OwnCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
 
-    def __init__(self, given: Given, reach: Reach) -> None:
+    def __init__(self, keys: Tensor, values: Tensor, reach: Reach, room: int = 0) -> None:
+        """keys and values (rows, heads, given + room, size): of the prefix, with room for slots behind."""
         self.reach = reach  # in `Decoding.hidden` is what of the prefix is not seen
-        self.keys, self.values = Grown(given.keys, is_keys=True), Grown(given.values)
+        self.keys, self.values = Grown(keys, is_keys=True, room=room), Grown(values, room=room)
 
     def keep(self, rows: Tensor) -> None:
         self.keys.keep(rows)
@@ -384,8 +390,9 @@ class Decoding:
 class PrefixAttending(TargetAttending):
     """Reads the forced prefixes as a batch, and keeps of them what the tokens to come will see."""
 
-    def __init__(self, prefix: Side, memory: Memory) -> None:
+    def __init__(self, prefix: Side, memory: Memory, beam: int) -> None:
         super().__init__(prefix, memory)
+        self.first_room = whole(FIRST_ROOM * beam)
         self.caches: dict[Attention, Cache] = {}
         self.hidden: dict[Reach, Tensor] = {}
         self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
@@ -408,10 +415,15 @@ class PrefixAttending(TargetAttending):
                 self.own_paddings[reach] = Padding.of(segments, len(index), index)
             else:
                 self.own_paddings[reach] = Padding.of(self.side.rows, len(key))
-        given = self.own_paddings[reach].given(key, value)
+        padding = self.own_paddings[reach]
         if reach not in self.hidden:
-            self.hidden[reach] = hide(given.seen, given.keys)
-        self.caches[attention] = OwnCache(given, reach)
+            self.hidden[reach] = hide(padding.seen, key)
+        if has_kernel(key):  # on a GPU, where tensors will stay: laid out once and for all
+            roomy = padding.lay(key, value, self.first_room)
+            self.caches[attention] = OwnCache(*roomy, reach, room=self.first_room)
+        else:
+            given = padding.given(key, value)
+            self.caches[attention] = OwnCache(given.keys, given.values, reach)
 
     def note_source(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
         memory = self.memory

@@ -244,20 +244,24 @@ class FlatMixer:
     ) -> tuple[Tensor, FlatMixer]:
         """Mix the embedded prefixes x, (tokens, dim), and keep what the steps to come will read."""
         where, groups = flat.flat(prefix)
-        rows, shown = flat.rows(prefix), x[where]
-        number = rows.number(len(where))
+        rows = flat.rows(prefix)
         place = torch.arange(len(where), device=x.device)  # of each of these tokens in the flat sequence that is seen
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
             side = context.side
             index, groups = flat.flat(side)
             shown = model.embedding(side.tokens[index], side.positions[index])
-            place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[number]
+            place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[rows.number(len(where))]
+        else:
+            shown = x[where]
         keys, values = (groups.pad(part).transpose(1, 2) for part in flat.attention.keys_values(shown))
         keys, values = upright(keys), values.contiguous()
         # Of the context keys and values will do: no row sees what the tokens of another one read.
-        read, _ = given_until(keys, values, groups, place).attend(flat.attention.queries(x[where])[:, None])
-        mixed = x.index_copy(0, where, flat.mix_heads(x[where], read[:, 0]))
-        given = given_until(keys, values, groups, place[rows.starts[1:].long() - 1])
+        given = given_until(keys, values, groups, place)
+        own = x[where]
+        read, _ = given.attend(flat.attention.queries(own)[:, None])
+        mixed = x.index_copy(0, where, flat.mix_heads(own, read[:, 0]))
+        if len(where) > len(rows):  # else it is the start symbols alone that were read
+            given = given_until(keys, values, groups, place[rows.starts[1:].long() - 1])
         return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
 
     @classmethod
