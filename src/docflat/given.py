@@ -124,6 +124,7 @@ class Padding:
     slots: Tensor  # (tokens,)
     seen: Tensor  # (segments, 1, longest)
     index: Tensor | None  # which tokens of a longer sequence they are; None: all
+    biases: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, segments: Segments, tokens: int, index: Tensor | None = None) -> Padding:
@@ -131,9 +132,12 @@ class Padding:
             segments = replace(segments, longest=whole(segments.longest))
         return cls(segments.slots(tokens), segments.mask[:, None], index)
 
-    @cached_property
-    def bias(self) -> Tensor:
-        return torch.where(self.seen | ~self.seen.any(-1, keepdim=True), 0.0, float("-inf"))
+    def bias(self, dtype: torch.dtype) -> Tensor:
+        """What to add to scores, as `hide_unless_all` says."""
+        if dtype not in self.biases:
+            hidden = torch.where(self.seen | ~self.seen.any(-1, keepdim=True), 0.0, float("-inf"))
+            self.biases[dtype] = hidden.to(dtype)
+        return self.biases[dtype]
 
     @cached_property
     def where(self) -> tuple[Tensor, Tensor]:
@@ -156,7 +160,7 @@ class Padding:
         segments, _, longest = self.seen.shape
         if has_kernel(key):
             given = Given(*self.lay(key, value), self.seen)
-            given.bias = self.bias.to(key.dtype)
+            given.bias = self.bias(key.dtype)
             return given
         both = []
         for flat in (key, value):
@@ -164,7 +168,7 @@ class Padding:
             padded = flat.new_zeros(segments * longest, *flat.shape[1:]).index_copy_(0, self.slots, some)
             both.append(padded.unflatten(0, (segments, longest)).transpose(1, 2))
         given = Given(upright(both[0]), both[1].contiguous(), self.seen)
-        given.bias = self.bias.to(key.dtype)
+        given.bias = self.bias(key.dtype)
         return given
 
 
