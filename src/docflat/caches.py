@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from docflat.attending import Memory, TargetAttending
 from docflat.batches import Side
 from docflat.given import Change, Given, Padding, attend_few, attend_masked, attend_part, hide, upright, whole
-from docflat.layers import Attention, Reach, has_kernel, kernels
+from docflat.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
+
+FIRST_ROOM = 32  # steps that tensors have room for at first, where they stay; then for as many again as there were
 
 
 class Paths:
@@ -27,7 +29,13 @@ class Paths:
         self.beam, self.total = beam, 0
         self.slots = torch.zeros(rows, beam, 0, dtype=torch.long, device=like.device)  # (rows, beam, steps)
         self.bias = like.new_zeros(rows, beam, 0)  # (rows, beam, total): what to add to scores
-        self.newest: Tensor | None = None  # (beam,) slots of the newest tokens, where tensors stay in their place
+        self.newest = torch.arange(-beam, 0, device=like.device)  # (beam,) slots of the newest tokens
+        self.stays = False  # whether tensors stay in their place
+
+    @property
+    def place(self) -> Tensor | None:
+        """`newest`, where there is room for more slots than there are."""
+        return self.newest if self.stays else None
 
     def make_room(self, steps: int) -> int:
         """From now on tensors stay in their place, with room for so many more steps. Returns the slots that they get.
@@ -36,23 +44,24 @@ class Paths:
         """
         slots = whole(steps * self.beam)
         self.newest = torch.arange(self.beam, device=self.bias.device) + (self.bias.shape[2] - self.beam)
+        self.stays = True
         self.bias = nn.functional.pad(self.bias, (0, slots), value=float("-inf"))
         return slots
 
     def extend(self) -> None:
         """A step: the newest token of hypothesis k is in the k-th of the new slots."""
         rows, beam, _ = self.slots.shape
-        if self.newest is not None:
+        if self.stays:
             self.newest += beam
             self.bias.scatter_(2, self.newest.expand(rows, beam)[..., None], 0.0)
             return
-        new = torch.arange(self.total, self.total + beam, device=self.slots.device)
+        self.newest = torch.arange(self.total, self.total + beam, device=self.slots.device)
         self.total += beam
-        self.slots = torch.cat([self.slots, new.expand(rows, beam)[..., None]], dim=2)
+        self.slots = torch.cat([self.slots, self.newest.expand(rows, beam)[..., None]], dim=2)
         self.bias = self.bias.new_full((rows, beam, self.total), float("-inf")).scatter_(2, self.slots, 0.0)
 
     def reorder(self, parents: Tensor) -> None:
-        if self.newest is not None:
+        if self.stays:
             self.bias.copy_(self.bias.gather(1, parents[:, :, None].expand_as(self.bias)))
             return
         self.slots = self.slots.gather(1, parents[:, :, None].expand_as(self.slots))
@@ -76,18 +85,17 @@ class Paths:
         self.slots, self.bias = self.slots[rows], self.bias[rows]
 
     def each(self, change: Change) -> None:
-        assert self.newest is not None
         self.bias, self.newest = change(self.bias), change(self.newest)
 
 
 class Grown:
     """Keys or values of all hypotheses so far, in slots."""
 
-    def __init__(self, given: Tensor, is_keys: bool = False) -> None:
-        """given (rows, heads, given, size): what stands before the slots, if anything."""
-        self.given = self.used = given.shape[2]
-        self.is_keys = is_keys
-        self.part = self._with_room(given, 64)
+    def __init__(self, given: Tensor, is_keys: bool = False, room: int = 0) -> None:
+        """given (rows, heads, given + room, size): what stands before the slots, if anything, and slots of zeros."""
+        self.given = self.used = given.shape[2] - room
+        self.is_keys, self.first_room = is_keys, room
+        self.part = given if room else self._with_room(given, 64)
 
     def _with_room(self, part: Tensor, slots: int) -> Tensor:
         """The same with so many more slots, of which nothing is read before it is written."""
@@ -104,6 +112,9 @@ class Grown:
 
     def make_room(self, slots: int) -> None:
         """For so many more slots, which are zeros: what is not seen must still be a number."""
+        if self.used == self.given and slots == self.first_room:  # they are there
+            self.used += slots
+            return
         rows, heads, _, size = self.part.shape
         roomy = self.part.new_zeros(rows, heads, self.used + slots, size)
         roomy[:, :, : self.used] = self.part[:, :, : self.used]
@@ -117,12 +128,21 @@ class Grown:
         new = new.transpose(1, 2)
         if place is not None:
             return self.part.index_copy_(2, place, new)
-        end = self.used + new.shape[2]
+        start = self.used
+        self.extend(new.shape[2])
+        self.part[:, :, start : self.used] = new
+        return self.all
+
+    @property
+    def all(self) -> Tensor:
+        return self.part[:, :, : self.used]
+
+    def extend(self, slots: int) -> None:
+        """By so many, to which nothing is written yet."""
+        end = self.used + slots
         if end > self.part.shape[2]:
-            self.part = self._with_room(self.part[:, :, : self.used], self.part.shape[2] + new.shape[2])
-        self.part[:, :, self.used : end] = new
+            self.part = self._with_room(self.part[:, :, : self.used], self.part.shape[2] + slots)
         self.used = end
-        return self.part[:, :, :end]
 
     def compact(self, index: Tensor) -> None:
         """Keep these slots of each row, (rows, kept)."""
@@ -145,20 +165,48 @@ class Grown:
         self.part = self._lay(self.part[rows])
 
 
-def read_cache(query: Tensor, given: Given, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+Newest = tuple[Tensor, Tensor, Tensor]  # queries, keys and values of the newest tokens, (rows, beam, heads, size) each
+
+
+def append_and_attend(
+    newest: Newest,
+    keys: Grown,
+    values: Grown,
+    paths: Paths,
+    appended: bool = False,
+    hidden: Tensor | None = None,
+    parts: Any = None,
+) -> Tensor:
+    """All in one kernel: (rows, beam, heads, size). Tokens that are in the caches already are written once more.
+
+    hidden (rows, 1, given): what to add to the scores of what stands before the slots; parts: softmaxes to go on with.
+    """
+    if not (appended or paths.stays):
+        keys.extend(paths.beam)
+        values.extend(paths.beam)
+    mixed: Tensor = step_kernels.attend_own(*newest, keys.part, values.part, hidden, paths.bias, paths.newest, parts)
+    return mixed
+
+
+def read_cache(newest: Newest, given: Given, keys: Grown, values: Grown, paths: Paths, appended: bool) -> Tensor:
     """One softmax over the given keys, which belong to a group, and those of the hypotheses.
 
-    query (rows, beam, heads, size); keys and values (rows, heads, slots, size), bias (rows, beam, slots)
-    -> (rows, beam, heads, size).
+    appended: whether the newest tokens are in the caches already; if not, they are from then on.
+    Returns (rows, beam, heads, size).
     """
-    if given.place is not None and has_kernel(query) and query.shape[1] <= kernels.MOST_QUERIES:
-        shared_keys = (given.keys, given.values, given.bias, given.place)
-        mixed: Tensor = kernels.attend_few(query.transpose(1, 2), keys, values, bias[:, None], shared_keys)
-        return mixed.transpose(1, 2)
+    query, key, value = newest
+    if has_step_kernel(query, paths.beam):
+        place = torch.arange(len(query), device=query.device) if given.place is None else given.place
+        parts = step_kernels.attend_shared(query, given.keys, given.values, given.bias, place)
+        return append_and_attend(newest, keys, values, paths, appended, parts=parts)
+    if not appended:
+        keys.append(key, paths.place)
+        values.append(value, paths.place)
     # Apart, and put together by their sums: to lay all scores side by side takes longer than to make them.
     shared, shared_total = given.attend(query)
-    own, own_total = (x.transpose(1, 2) for x in attend_part(query.transpose(1, 2), keys, values, bias[:, None]))
-    return torch.lerp(shared, own, (own_total - shared_total).sigmoid().to(own.dtype))
+    own = attend_part(query.transpose(1, 2), keys.all, values.all, paths.bias[:, None])
+    read, total = (x.transpose(1, 2) for x in own)
+    return torch.lerp(shared, read, (total - shared_total).sigmoid().to(read.dtype))
 
 
 class Cache(Protocol):
@@ -178,9 +226,10 @@ class Cache(Protocol):
 class OwnCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
 
-    def __init__(self, given: Given, reach: Reach) -> None:
+    def __init__(self, keys: Tensor, values: Tensor, reach: Reach, room: int = 0) -> None:
+        """keys and values (rows, heads, given + room, size): of the prefix, with room for slots behind."""
         self.reach = reach  # in `Decoding.hidden` is what of the prefix is not seen
-        self.keys, self.values = Grown(given.keys, is_keys=True), Grown(given.values)
+        self.keys, self.values = Grown(keys, is_keys=True, room=room), Grown(values, room=room)
 
     def keep(self, rows: Tensor) -> None:
         self.keys.keep(rows)
@@ -320,7 +369,7 @@ class Decoding:
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
         self.paths.reorder(parents)
-        if self.paths.newest is None and self.paths.slots.shape[2] % 8 == 7:
+        if not self.paths.stays and self.paths.slots.shape[2] % 8 == 7:
             index = self.paths.compact()
             if index is not None:
                 for part in self.parts():
@@ -341,8 +390,9 @@ class Decoding:
 class PrefixAttending(TargetAttending):
     """Reads the forced prefixes as a batch, and keeps of them what the tokens to come will see."""
 
-    def __init__(self, prefix: Side, memory: Memory) -> None:
+    def __init__(self, prefix: Side, memory: Memory, beam: int) -> None:
         super().__init__(prefix, memory)
+        self.first_room = whole(FIRST_ROOM * beam)
         self.caches: dict[Attention, Cache] = {}
         self.hidden: dict[Reach, Tensor] = {}
         self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
@@ -365,10 +415,15 @@ class PrefixAttending(TargetAttending):
                 self.own_paddings[reach] = Padding.of(segments, len(index), index)
             else:
                 self.own_paddings[reach] = Padding.of(self.side.rows, len(key))
-        given = self.own_paddings[reach].given(key, value)
+        padding = self.own_paddings[reach]
         if reach not in self.hidden:
-            self.hidden[reach] = hide(given.seen, given.keys)
-        self.caches[attention] = OwnCache(given, reach)
+            self.hidden[reach] = hide(padding.seen, key)
+        if has_kernel(key):  # on a GPU, where tensors will stay: laid out once and for all
+            roomy = padding.lay(key, value, self.first_room)
+            self.caches[attention] = OwnCache(*roomy, reach, room=self.first_room)
+        else:
+            given = padding.given(key, value)
+            self.caches[attention] = OwnCache(given.keys, given.values, reach)
 
     def note_source(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
         memory = self.memory
@@ -400,12 +455,15 @@ class CachedAttending:
     def _prepare(self, reach: Reach) -> None:
         hidden, paths = self.hidden[reach], self.paths
         self.biases[reach] = torch.cat([hidden.expand(-1, paths.beam, -1), paths.bias], dim=2)[:, None]
-        self.places[reach] = None if paths.newest is None else paths.newest + hidden.shape[2]
+        self.places[reach] = None if paths.place is None else paths.place + hidden.shape[2]
 
     def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         cache = self.caches[attention]
         assert isinstance(cache, OwnCache)
         query, key, value = attention.project(x)  # (rows, beam, heads, size)
+        if has_step_kernel(query, self.paths.beam):
+            newest, hidden = (query, key, value), self.hidden[cache.reach]
+            return attention.join(append_and_attend(newest, cache.keys, cache.values, self.paths, hidden=hidden))
         if cache.reach not in self.biases:
             self._prepare(cache.reach)
         place = self.places[cache.reach]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from docflat.batches import Segments
-from docflat.layers import has_kernel, kernels
+from docflat.layers import has_kernel, has_step_kernel, step_kernels
 
 Change = Callable[[Tensor], Tensor]
 
@@ -124,6 +124,7 @@ class Padding:
     slots: Tensor  # (tokens,)
     seen: Tensor  # (segments, 1, longest)
     index: Tensor | None  # which tokens of a longer sequence they are; None: all
+    biases: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, segments: Segments, tokens: int, index: Tensor | None = None) -> Padding:
@@ -131,20 +132,43 @@ class Padding:
             segments = replace(segments, longest=whole(segments.longest))
         return cls(segments.slots(tokens), segments.mask[:, None], index)
 
+    def bias(self, dtype: torch.dtype) -> Tensor:
+        """What to add to scores, as `hide_unless_all` says."""
+        if dtype not in self.biases:
+            hidden = torch.where(self.seen | ~self.seen.any(-1, keepdim=True), 0.0, float("-inf"))
+            self.biases[dtype] = hidden.to(dtype)
+        return self.biases[dtype]
+
     @cached_property
-    def bias(self) -> Tensor:
-        return torch.where(self.seen | ~self.seen.any(-1, keepdim=True), 0.0, float("-inf"))
+    def where(self) -> tuple[Tensor, Tensor]:
+        """Segment and place in it, (tokens,) each."""
+        longest = self.seen.shape[2]
+        return self.slots // longest, self.slots % longest
+
+    def lay(self, key: Tensor, value: Tensor, room: int = 0) -> tuple[Tensor, Tensor]:
+        """`given` for a GPU, in as few launches as can be, with so much room behind: two times
+        (segments, heads, longest + room, size), zeros where nothing is written.
+        """
+        segments, _, longest = self.seen.shape
+        both = key.new_zeros(2, segments, key.shape[1], longest + room, key.shape[2])
+        for part, flat in zip(both, (key, value), strict=True):
+            part.transpose(1, 2).index_put_(self.where, flat if self.index is None else flat[self.index])
+        return both[0], both[1]
 
     def given(self, key: Tensor, value: Tensor) -> Given:
         """Flat keys and values (tokens, heads, size) as one group a segment."""
         segments, _, longest = self.seen.shape
+        if has_kernel(key):
+            given = Given(*self.lay(key, value), self.seen)
+            given.bias = self.bias(key.dtype)
+            return given
         both = []
         for flat in (key, value):
             some = flat if self.index is None else flat[self.index]
             padded = flat.new_zeros(segments * longest, *flat.shape[1:]).index_copy_(0, self.slots, some)
             both.append(padded.unflatten(0, (segments, longest)).transpose(1, 2))
         given = Given(upright(both[0]), both[1].contiguous(), self.seen)
-        given.bias = self.bias.to(key.dtype)
+        given.bias = self.bias(key.dtype)
         return given
 
 
@@ -173,12 +197,11 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Ten
     """Attention of a few queries, (..., queries, size); bias is added to their scores. Without keys it is zero."""
     if not keys.shape[-2]:
         return torch.zeros_like(query)
+    shaped = query.dim() == 4 and bias.shape[1] == 1
+    if shaped and has_step_kernel(query, query.shape[2]):  # not where HAN trains through here
+        few: Tensor = step_kernels.attend_few(query, keys, values, bias)
+        return few
     if query.is_cuda:
-        plain = not torch.is_grad_enabled()  # the kernel has no gradient, and HAN trains through here
-        shaped = query.dim() == 4 and bias.shape[1] == 1
-        if plain and shaped and has_kernel(query) and query.shape[2] <= kernels.MOST_QUERIES:
-            few: Tensor = kernels.attend_few(query, keys, values, bias)
-            return few
         return nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=bias.to(query.dtype))
     # On a CPU plain products are twice as fast as the fused kernel, which is made for long queries.
     return softmax_in_place(scores_of(query, keys, bias)) @ values

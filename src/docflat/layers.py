@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import torch
@@ -17,9 +18,10 @@ from torch.nn import functional as F
 from docflat.batches import Segments
 
 kernels: Any = None
+step_kernels: Any = None
 if torch.cuda.is_available():
     with contextlib.suppress(ImportError):  # no Triton for this platform; the padded layout does the same, slower
-        from docflat import kernels
+        from docflat import kernels, step_kernels
 
 # What a token sees of its own side: its row, its sentence alone, its sentence and the one before it.
 # Of the source: the row, the sentence that its own one translates, or what was encoded apart as context.
@@ -47,12 +49,34 @@ def attend(
     return attend_padded(query, key, value, queries, keys, causal)
 
 
-def has_kernel(query: Tensor) -> bool:
-    """Half precision, heads of a size that makes whole tiles, and a GPU that is not too old."""
-    half = query.dtype in (torch.bfloat16, torch.float16)
-    if kernels is None or not query.is_cuda or not half or query.shape[-1] not in (16, 32, 64, 128):
+def has_kernels(x: Tensor) -> bool:
+    """Half precision, and a GPU that is not too old."""
+    if kernels is None or not x.is_cuda or x.dtype not in (torch.bfloat16, torch.float16):
         return False
-    return torch.cuda.get_device_capability(query.device) >= (8, 0)
+    # The compiler asks once, and would warn of the cache.
+    ask = torch.cuda.get_device_capability if torch.compiler.is_compiling() else _known_capability
+    return ask(x.device) >= (8, 0)
+
+
+def has_kernel(query: Tensor) -> bool:
+    """And heads of a size that makes whole tiles."""
+    return query.shape[-1] in (16, 32, 64, 128) and has_kernels(query)
+
+
+_known_capability = lru_cache(torch.cuda.get_device_capability)  # a decoding asks hundreds of times
+
+
+def has_step_kernel(query: Tensor, beam: int) -> bool:
+    """Whether so many queries of a row may attend by `step_kernels`, which have no gradients."""
+    return has_kernel(query) and beam <= step_kernels.MOST_QUERIES and not torch.is_grad_enabled()
+
+
+def is_step(x: Tensor) -> bool:
+    """Whether x, (..., dim), are newest tokens of hypotheses, (rows, beam, dim), and `step_kernels` may make them.
+
+    Not tokens of the flat layout: outside of a recorded step, to launch such a kernel takes longer than torch's two.
+    """
+    return x.dim() == 3 and has_kernels(x) and not (torch.is_grad_enabled() or torch.is_autocast_enabled("cuda"))
 
 
 def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, keys: Segments, causal: bool) -> Tensor:
@@ -103,6 +127,12 @@ class Norm(nn.LayerNorm):
             return super().forward(x)
         # In words, because a CPU's autocast would norm in half precision: its gradients are a fifth too small.
         return super().forward(x.float()).to(torch.get_autocast_dtype(kind))
+
+    def of_sum(self, x: Tensor, y: Tensor) -> Tensor:
+        if is_step(x):
+            both: Tensor = step_kernels.add_norm(x, y, self.weight, self.bias, self.eps)
+            return both
+        return self(x + y)
 
 
 class Attention(nn.Module):
@@ -173,6 +203,9 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        if is_step(x):  # in one product
+            flat = torch._addmm_activation(self.inner.bias, x.flatten(0, 1), self.inner.weight.t())
+            return self.outer(flat.unflatten(0, x.shape[:2]))
         return self.outer(F.relu(self.inner(x)))
 
 
@@ -192,7 +225,15 @@ class Attending(Protocol):
         """
 
 
-class EncoderLayer(nn.Module):
+class DropsOut(nn.Module):
+    dropout: nn.Dropout
+
+    def drop(self, x: Tensor) -> Tensor:
+        """In training; else to ask the module is all that it would do, twenty times a step."""
+        return self.dropout(x) if self.training else x
+
+
+class EncoderLayer(DropsOut):
     reach: Reach = "row"
 
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
@@ -213,12 +254,12 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, attending: Attending) -> Tensor:
         """(..., dim) -> (..., dim)."""
-        x = self.attention_norm(x + self.dropout(self.attend(x, attending)))
+        x = self.attention_norm.of_sum(x, self.drop(self.attend(x, attending)))
         x = self.read_context(x, attending)
-        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        return self.feed_forward_norm.of_sum(x, self.drop(self.feed_forward(x)))
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(DropsOut):
     reach: Reach = "row"
 
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
@@ -244,10 +285,28 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x: Tensor, attending: Attending) -> Tensor:
         """(..., dim) -> (..., dim)."""
-        x = self.attention_norm(x + self.dropout(self.attend(x, attending)))
+        x = self.attention_norm.of_sum(x, self.drop(self.attend(x, attending)))
         x = self.read_context(x, attending)
-        x = self.source_norm(x + self.dropout(self.attend_source(x, attending)))
-        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+        x = self.source_norm.of_sum(x, self.drop(self.attend_source(x, attending)))
+        return self.feed_forward_norm.of_sum(x, self.drop(self.feed_forward(x)))
+
+
+def angles_of_one(dim: int, device: torch.device) -> Tensor:
+    """By how much position turns each pair of dimensions: (dim / 2,).
+
+    In float32 whatever the weights are in: bf16 cannot tell position 257 from 258.
+    """
+    powers = torch.arange(dim // 2, device=device) / max(1, dim // 2 - 1)
+    return 10_000.0**-powers
+
+
+@lru_cache
+def known_frequencies(dim: int, device: torch.device) -> Tensor:
+    """The same, kept."""
+    found = angles_of_one(dim, device)
+    if device.type == "cuda":  # others may ask for it on other streams
+        torch.cuda.current_stream(device).synchronize()
+    return found
 
 
 class Embedding(nn.Module):
@@ -261,11 +320,14 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """(...) ids and places in the row -> (..., dim)."""
+        dim = self.weight.shape[1]
+        # Training may be compiled, and keeps what it computes with.
+        frequencies = (known_frequencies if torch.is_inference_mode_enabled() else angles_of_one)(dim, positions.device)
+        if tokens.dim() == 2 and has_kernels(self.weight) and torch.is_inference_mode_enabled():
+            newest: Tensor = step_kernels.embed(tokens, positions, self.weight, frequencies)
+            return newest
         rows = self.rows(tokens)
-        dim = rows.shape[-1]
-        # In float32 whatever the weights are in: bf16 cannot tell position 257 from 258.
-        powers = torch.arange(dim // 2, device=positions.device) / max(1, dim // 2 - 1)
-        angles = positions[..., None] * 10_000.0**-powers
+        angles = positions[..., None] * frequencies
         places = torch.cat([angles.sin(), angles.cos()], dim=-1)
         return rows * math.sqrt(dim) + places.to(rows.dtype)
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import Decoding, GlobalContext, KeptContext
+from docflat.caches import FIRST_ROOM, Decoding, GlobalContext, KeptContext
 from docflat.console import warn
 from docflat.given import Change
 from docflat.transformer import Transformer, Vocabulary
@@ -34,7 +34,6 @@ Ids = list[int]
 NEVER = float("-inf")
 STRETCH = 128  # words of the vocabulary, of which one maximum is taken
 GPU_STRETCH = 64  # with it torch's `topk` has less than 800 numbers to look at: from there on it is slower
-FIRST_ROOM = 32  # steps that are recorded for at first; then for as many again as there were
 LOOK_EVERY = 4  # recorded steps between two looks at whether all rows are finished
 RECORDINGS = 2  # kept for batches of the same shape, each with caches for a batch
 
@@ -256,7 +255,7 @@ class Search:
 
     def step(self) -> None:
         logits = self.model.decode_one_token(self.state, self.words)
-        if self.state.paths.newest is not None and self.beam.has_kernels(logits):
+        if self.state.paths.stays and self.beam.has_kernels(logits):
             self.beam.expand_by_kernels(logits, self.words, self.state.paths.bias)
             return
         parents, words = self.beam.expand(logits)
@@ -270,7 +269,7 @@ class Search:
         done = [n for n, goes_on in enumerate(live) if not goes_on]
         for n, hypothesis in zip(done, self.beam.best(done), strict=True):
             self.found[self.rows[n]] = hypothesis
-            if self.state.mixer is not None:
+            if self.state.mixer is not None and not self.state.stays:  # others see this row
                 self.state.mixer.settle(n, torch.tensor(hypothesis.tokens, dtype=torch.long, device=self.words.device))
         going = [n for n, goes_on in enumerate(live) if goes_on]
         self.rows = [self.rows[n] for n in going]

@@ -151,7 +151,7 @@ class Transformer(nn.Module):
         x = self.embed(prefix)
         paths = Paths(len(prefix.rows), beam, x)
         x, mixer = self.start_mix(x, prefix, memory, paths, context)
-        attending = PrefixAttending(prefix, memory)
+        attending = PrefixAttending(prefix, memory, beam)
         states = self.decode_layers(x, attending)
         last = self.finish(states[prefix.current], states, attending)  # the start symbols: one a row
         positions = (prefix.places if self.restarts else prefix.positions)[prefix.current] + 1

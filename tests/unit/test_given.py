@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
-from docflat.given import Given, given_by_group, upright
+from docflat.batches import Segments
+from docflat.given import Given, Padding, given_by_group, upright
 
 
 def given_of(sizes: list[int], keys: int) -> tuple[Given, torch.Tensor, torch.Tensor]:
@@ -53,3 +55,19 @@ def test_rows_that_go_on_see_the_same(kept: list[int]) -> None:
     last = given.keep(rows).keep(torch.tensor([len(kept) - 1]))
     torch.testing.assert_close(last.attend(query[rows[-1:]])[0], given.attend(query)[0][rows[-1:]])
     assert last.seen.shape[1] == 1
+
+
+@pytest.mark.parametrize("lengths", [[3, 0, 5], [1], [0, 0]])
+@pytest.mark.parametrize("some", [False, True], ids=["all", "some"])
+def test_keys_and_values_are_laid_out_at_once_as_they_are_one_by_one(lengths: list[int], some: bool) -> None:
+    """The layout for a GPU against the other; behind it there is room, of zeros."""
+    torch.manual_seed(0)
+    tokens = sum(lengths)
+    key, value = torch.randn(2, 2 * tokens if some else tokens, 2, 16)
+    index = torch.randperm(2 * tokens)[:tokens] if some else None
+    padding = Padding.of(Segments.of_lengths(np.array(lengths)), tokens, index)
+    given, longest = padding.given(key, value), max(lengths)
+    for laid, expected in zip(padding.lay(key, value, room=4), (given.keys, given.values), strict=True):
+        assert torch.equal(laid[:, :, :longest], expected)
+        assert laid.shape[2] == longest + 4
+        assert not laid[:, :, longest:].any()

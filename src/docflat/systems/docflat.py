@@ -23,7 +23,7 @@ from docflat.batches import Segments, Side
 from docflat.caches import GlobalContext, Grown, KeptContext, KeysValues, Mixer, Paths, read_cache
 from docflat.config import ModelSizes
 from docflat.given import Change, Given, attend_masked, given_by_group, given_by_segment, upright
-from docflat.layers import Attention, Gate, attend
+from docflat.layers import Attention, Gate, attend, has_step_kernel
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -250,20 +250,24 @@ class FlatMixer:
     ) -> tuple[Tensor, FlatMixer]:
         """Mix the embedded prefixes x, (tokens, dim), and keep what the steps to come will read."""
         where, groups = flat.flat(prefix)
-        rows, shown = flat.rows(prefix), x[where]
-        number = rows.number(len(where))
+        rows = flat.rows(prefix)
         place = torch.arange(len(where), device=x.device)  # of each of these tokens in the flat sequence that is seen
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
             side = context.side
             index, groups = flat.flat(side)
             shown = model.embedding(side.tokens[index], side.positions[index])
-            place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[number]
+            place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[rows.number(len(where))]
+        else:
+            shown = x[where]
         keys, values = (groups.pad(part).transpose(1, 2) for part in flat.attention.keys_values(shown))
         keys, values = upright(keys), values.contiguous()
         # Of the context keys and values will do: no row sees what the tokens of another one read.
-        read, _ = given_until(keys, values, groups, place).attend(flat.attention.queries(x[where])[:, None])
-        mixed = x.index_copy(0, where, flat.mix_heads(x[where], read[:, 0]))
-        given = given_until(keys, values, groups, place[rows.starts[1:].long() - 1])
+        given = given_until(keys, values, groups, place)
+        own = x[where]
+        read, _ = given.attend(flat.attention.queries(own)[:, None])
+        mixed = x.index_copy(0, where, flat.mix_heads(own, read[:, 0]))
+        if len(where) > len(rows):  # else it is the start symbols alone that were read
+            given = given_until(keys, values, groups, place[rows.starts[1:].long() - 1])
         return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
 
     @classmethod
@@ -288,12 +292,13 @@ class FlatMixer:
 
     def step(self, x: Tensor) -> Tensor:
         """The newest token of every hypothesis: (rows, beam, dim)."""
-        query, key, value = self.flat.attention.project(x)
-        keys, values = (
-            grown.append(new, self.paths.newest) for grown, new in zip(self.grown, (key, value), strict=True)
-        )
-        given = self._with_best() if self.growing else self.given
-        return self.flat.mix_heads(x, read_cache(query, given, keys, values, self.paths.bias))
+        newest, given = self.flat.attention.project(x), self.given
+        if self.growing:  # rows see each other's newest tokens at once
+            for grown, new in zip(self.grown, newest[1:], strict=True):
+                grown.append(new)
+            given = self._with_best()
+        keys, values = self.grown
+        return self.flat.mix_heads(x, read_cache(newest, given, keys, values, self.paths, appended=self.growing))
 
     def _with_best(self) -> Given:
         given, best_path = self.given, self.paths.slots[:, 0]
@@ -331,7 +336,8 @@ class FlatMixer:
             grown.make_room(slots)
 
     def each(self, change: Change) -> None:
-        self.given.biases(self.paths.beam)  # now, not in the middle of a step
+        if not has_step_kernel(self.given.keys, self.paths.beam):
+            self.given.biases(self.paths.beam)  # now, not in the middle of a step
         self.given = self.given.each(change)
         for grown in self.grown:
             grown.part = change(grown.part)

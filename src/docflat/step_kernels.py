@@ -1,0 +1,334 @@
+"""Kernels for a GPU, in Triton, that a step of decoding is made of: a beam of newest tokens a row, and no gradients.
+
+Attention of a beam is a product with a few rows, of which torch's flash kernels make tiles of 64 or 128. A softmax is
+carried on from keys to further keys, as in those: the highest score so far, the total of all weights by it, and the
+values mixed by them. Scores are in powers of two, which is what the hardware has.
+"""
+
+# Triton compiles its kernels from their source; its language has no types that mypy could check.
+# mypy: disable-error-code="untyped-decorator,no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+MOST_QUERIES = 16  # of a row: the rows of the smallest product
+FEW_TILE, FEW_WARPS = 64, 4  # keys at a time, of `attend_few`
+OWN_TILE, OWN_WARPS = 32, 2  # of `attend_own`
+SHARED_TILE, SHARED_WARPS = 64, 4  # of `attend_shared`
+SHARED_QUERIES = 64  # at a time, where a group has more than MOST_QUERIES
+ENOUGH = 264  # programs keep a large GPU busy: where there are less, the shared keys are cut into parts
+MOST_PARTS = 8
+SEARCHED = 256  # rows at a time, for those of a group
+NORM_WARPS = 4  # of the kernels that have a program for each token
+
+Parts = tuple[Tensor, Tensor, Tensor]  # softmaxes that were begun: the highest scores, totals, mixed values
+
+
+@triton.jit
+def _read_on(q, highest, total, mixed, k, v, bias, SIZE: tl.constexpr):
+    """Go on with a softmax over a tile of further keys: what was read so far, and what is after them."""
+    log2e: tl.constexpr = 1.4426950408889634
+    scale: tl.constexpr = SIZE**-0.5 * log2e
+    scores = tl.dot(q, tl.trans(k)) * scale + bias * log2e
+    higher = tl.maximum(highest, tl.max(scores, 1))
+    seen = tl.where(higher == float("-inf"), 0.0, higher)  # so far nothing is seen
+    weights = tl.exp2(scores - seen[:, None])
+    shrink = tl.exp2(highest - seen)
+    total = total * shrink + tl.sum(weights, 1)
+    mixed = mixed * shrink[:, None] + tl.dot(weights.to(v.dtype), v)
+    return higher, total, mixed
+
+
+@triton.jit
+def _few_kernel(
+    query, key, value, bias, output, queries, keys,
+    q_row, q_head, q_query, k_row, k_head, k_key, v_row, v_head, v_key, b_row, b_query,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """All queries of one head of one row."""
+    row, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
+    few, dims = tl.arange(0, QUERIES), tl.arange(0, SIZE)
+    there = few[:, None] < queries
+    q = tl.load(query + row * q_row + head * q_head + few[:, None] * q_query + dims[None, :], mask=there, other=0.0)
+    highest = tl.full([QUERIES], float("-inf"), tl.float32)
+    total = tl.zeros([QUERIES], tl.float32)
+    mixed = tl.zeros([QUERIES, SIZE], tl.float32)
+    for first in range(0, keys, TILE):
+        columns = first + tl.arange(0, TILE)
+        inside = columns[:, None] < keys
+        k = tl.load(
+            key + row * k_row + head * k_head + columns[:, None] * k_key + dims[None, :], mask=inside, other=0.0
+        )
+        v = tl.load(
+            value + row * v_row + head * v_head + columns[:, None] * v_key + dims[None, :], mask=inside, other=0.0
+        )
+        b = tl.load(
+            bias + row * b_row + few[:, None] * b_query + columns[None, :],
+            mask=there & (columns[None, :] < keys),
+            other=float("-inf"),
+        )
+        highest, total, mixed = _read_on(q, highest, total, mixed, k, v, b.to(tl.float32), SIZE)
+    mixed = mixed / tl.where(total > 0, total, 1.0)[:, None]
+    to = ((row * queries + few[:, None]) * HEADS + head) * SIZE + dims[None, :]
+    tl.store(output + to, mixed.to(q.dtype), mask=there)
+
+
+def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """Attention of up to 16 queries a row, as decoding has them: (rows, heads, queries, size), laid out by queries.
+
+    keys and values (rows, heads, keys, size); bias (rows, 1, queries or 1, keys) is added to scores.
+    """
+    rows, heads, queries, size = query.shape
+    bias = bias.expand(-1, -1, queries, -1)
+    query, keys, values, bias = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, keys, values, bias))
+    output = torch.empty(rows, queries, heads, size, dtype=query.dtype, device=query.device)
+    _few_kernel[(rows * heads,)](
+        query, keys, values, bias, output, queries, keys.shape[2],
+        *query.stride()[:3], *keys.stride()[:3], *values.stride()[:3], bias.stride(0), bias.stride(2),
+        HEADS=heads, SIZE=size, QUERIES=MOST_QUERIES, TILE=FEW_TILE, num_warps=FEW_WARPS,
+    )  # fmt: skip
+    return output.transpose(1, 2)
+
+
+# Numbers that differ between batches make no kernel of their own: to compile one takes a second.
+@triton.jit(do_not_specialize=["rows", "queries", "given", "parts", "h_row", "b_row", "b_query"])
+def _own_kernel(
+    query, new_key, new_value, key, value, hidden, bias, newest, highests, totals, mixes, output,
+    rows, queries, given, parts,
+    q_row, q_query, k_row, k_head, k_key, k_dim, v_row, v_head, v_key, v_dim, h_row, b_row, b_query,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """All hypotheses of one head of one row."""
+    row, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
+    few, dims = tl.arange(0, QUERIES), tl.arange(0, SIZE)
+    real = few < queries
+    there = real[:, None]
+    new = row * q_row + few[:, None] * q_query + head * SIZE + dims[None, :]
+    q = tl.load(query + new, mask=there, other=0.0)
+    new_k = tl.load(new_key + new, mask=there, other=0.0)
+    new_v = tl.load(new_value + new, mask=there, other=0.0)
+    keys, values = key + row * k_row + head * k_head, value + row * v_row + head * v_head
+    end = given + tl.load(newest).to(tl.int32)  # what is before the newest slots was written by earlier steps
+    slots = (end + few)[:, None]
+    tl.store(keys + slots * k_key + dims[None, :] * k_dim, new_k, mask=there)
+    tl.store(values + slots * v_key + dims[None, :] * v_dim, new_v, mask=there)
+
+    # A hypothesis sees its own newest token and none of the others: that is a number each, and not read back from
+    # memory that was just written. It also means that there always is a highest score.
+    highest = tl.sum(q.to(tl.float32) * new_k.to(tl.float32), 1) * (SIZE**-0.5 * 1.4426950408889634)
+    total = tl.full([QUERIES], 1.0, tl.float32)
+    mixed = new_v.to(tl.float32)
+    if PARTS:
+        for part in range(0, parts):
+            at = ((part * rows + row) * HEADS + head) * queries + few
+            other_highest = tl.load(highests + at, mask=real, other=float("-inf"))
+            other_total = tl.load(totals + at, mask=real, other=0.0)
+            other_mixed = tl.load(mixes + at[:, None] * SIZE + dims[None, :], mask=there, other=0.0)
+            higher = tl.maximum(highest, other_highest)
+            shrink, other_shrink = tl.exp2(highest - higher), tl.exp2(other_highest - higher)
+            total = total * shrink + other_total * other_shrink
+            mixed = mixed * shrink[:, None] + other_mixed * other_shrink[:, None]
+            highest = higher
+    for first in range(0, end, TILE):
+        columns = first + tl.arange(0, TILE)
+        inside = columns < end
+        k = tl.load(keys + columns[:, None] * k_key + dims[None, :] * k_dim, mask=inside[:, None], other=0.0)
+        v = tl.load(values + columns[:, None] * v_key + dims[None, :] * v_dim, mask=inside[:, None], other=0.0)
+        of_prefix = tl.load(hidden + row * h_row + columns, mask=columns < given, other=0.0).to(tl.float32)
+        of_path = tl.load(
+            bias + row * b_row + few[:, None] * b_query + (columns - given)[None, :],
+            mask=there & (inside & (columns >= given))[None, :],
+            other=0.0,
+        ).to(tl.float32)
+        b = tl.where(inside[None, :], of_prefix[None, :] + of_path, float("-inf"))
+        highest, total, mixed = _read_on(q, highest, total, mixed, k, v, b, SIZE)
+    to = ((row * queries + few[:, None]) * HEADS + head) * SIZE + dims[None, :]
+    tl.store(output + to, (mixed / total[:, None]).to(q.dtype), mask=there)
+
+
+def attend_own(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    hidden: Tensor | None,
+    bias: Tensor,
+    newest: Tensor,
+    parts: Parts | None = None,
+) -> Tensor:
+    """Write down the keys and values of the newest tokens, and attend to what their hypotheses see.
+
+    query, key, value (rows, beam, heads, size), side by side as a product makes them, -> (rows, beam, heads, size).
+    keys and values (rows, heads, given + slots, size), which are written to.
+    hidden (rows, 1, given) and bias (rows, beam, slots) are added to the scores of what was given and of slots.
+    newest (beam,): the slots to write to; what comes after them is not read. parts: further keys, of `attend_shared`.
+    """
+    rows, beam, heads, size = query.shape
+    query, key, value = _alike(query, key, value)
+    given = 0 if hidden is None else hidden.shape[2]
+    hidden = bias if hidden is None else hidden  # of which nothing is read then
+    assert hidden.stride(2) == 1 or given <= 1
+    assert bias.stride(2) == 1 or bias.shape[2] <= 1
+    output = torch.empty(rows, beam, heads, size, dtype=query.dtype, device=query.device)
+    highests, totals, mixes = (output, output, output) if parts is None else parts
+    _own_kernel[(rows * heads,)](
+        query, key, value, keys, values, hidden, bias, newest, highests, totals, mixes, output,
+        rows, beam, given, 0 if parts is None else len(highests),
+        *query.stride()[:2], *keys.stride(), *values.stride(), hidden.stride(0), *bias.stride()[:2],
+        HEADS=heads, SIZE=size, QUERIES=MOST_QUERIES, TILE=OWN_TILE, PARTS=parts is not None, num_warps=OWN_WARPS,
+    )  # fmt: skip
+    return output
+
+
+def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """(rows, beam, heads, size) of the same strides, the last two dense: as the kernels read them."""
+    first = tensors[0].stride()
+    dense = first[2:] == (tensors[0].shape[3], 1)
+    if dense and all(x.stride() == first for x in tensors):
+        return tensors
+    return tuple(x.contiguous() for x in tensors)
+
+
+@triton.jit(do_not_specialize=["rows", "beam", "given", "slots", "at_once"])
+def _shared_kernel(
+    query, key, value, bias, place, highests, totals, mixes,
+    rows, beam, given, slots, at_once,
+    q_row, q_query, k_group, k_head, k_key, k_dim, v_group, v_head, v_key, v_dim,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Some queries of one head of the rows of one group, and a part of the keys."""
+    group, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
+    part = tl.program_id(2)
+    # The rows of a group stand together; not every slot has one.
+    start = tl.zeros([ROWS], tl.int32)
+    end = tl.zeros([ROWS], tl.int32)
+    for first_row in range(0, rows, ROWS):
+        some = first_row + tl.arange(0, ROWS)
+        slot = tl.load(place + some, mask=some < rows, other=0)
+        start += ((some < rows) & (slot < group * slots)).to(tl.int32)
+        end += ((some < rows) & (slot < (group + 1) * slots)).to(tl.int32)
+    start_row, end_row = tl.sum(start, 0), tl.sum(end, 0)
+    number = tl.program_id(1) * QUERIES + tl.arange(0, QUERIES)
+    row, hypothesis = (start_row + number // beam).to(tl.int64), number % beam
+    real = row < end_row
+    if start_row * beam + tl.program_id(1) * QUERIES < end_row * beam:
+        there, dims = real[:, None], tl.arange(0, SIZE)
+        q = tl.load(
+            query + row[:, None] * q_row + hypothesis[:, None] * q_query + head * SIZE + dims[None, :],
+            mask=there,
+            other=0.0,
+        )
+        at = tl.load(place + row, mask=real, other=0)
+        keys, values = key + group * k_group + head * k_head, value + group * v_group + head * v_head
+        highest = tl.full([QUERIES], float("-inf"), tl.float32)
+        total = tl.zeros([QUERIES], tl.float32)
+        mixed = tl.zeros([QUERIES, SIZE], tl.float32)
+        for first in range(part * at_once, tl.minimum(given, (part + 1) * at_once), TILE):
+            columns = first + tl.arange(0, TILE)
+            inside = columns[:, None] < given
+            k = tl.load(keys + columns[:, None] * k_key + dims[None, :] * k_dim, mask=inside, other=0.0)
+            v = tl.load(values + columns[:, None] * v_key + dims[None, :] * v_dim, mask=inside, other=0.0)
+            b = tl.load(
+                bias + at[:, None] * given + columns[None, :],
+                mask=there & (columns[None, :] < given),
+                other=float("-inf"),
+            )
+            highest, total, mixed = _read_on(q, highest, total, mixed, k, v, b.to(tl.float32), SIZE)
+        to = ((part * rows + row) * HEADS + head) * beam + hypothesis
+        tl.store(highests + to, highest, mask=real)
+        tl.store(totals + to, total, mask=real)
+        tl.store(mixes + to[:, None] * SIZE + dims[None, :], mixed, mask=there)
+
+
+def attend_shared(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, place: Tensor) -> Parts:
+    """Begin the softmaxes of queries, (rows, beam, heads, size), with keys that groups of rows share.
+
+    All queries of a group are one product. keys and values (groups, heads, given, size); bias (groups, slots, given);
+    place (rows,): which group * slots + slot each row is, in order.
+    Returns, of each part of the keys, (parts, rows, heads, beam) twice and (parts, rows, heads, beam, size).
+    """
+    rows, beam, heads, size = query.shape
+    groups, slots, given = bias.shape
+    (query,), bias = _alike(query), bias.contiguous()
+    at_a_time = MOST_QUERIES if slots * beam <= MOST_QUERIES else SHARED_QUERIES
+    tiles = triton.cdiv(slots * beam, at_a_time)
+    wanted = min(MOST_PARTS, triton.cdiv(ENOUGH, groups * heads * tiles))
+    at_once = triton.cdiv(triton.cdiv(given, SHARED_TILE), wanted) * SHARED_TILE  # keys of a part
+    parts = triton.cdiv(given, at_once)
+    highests, totals = (
+        torch.empty(parts, rows, heads, beam, dtype=torch.float32, device=query.device) for _ in range(2)
+    )
+    mixes = torch.empty(parts, rows, heads, beam, size, dtype=torch.float32, device=query.device)
+    _shared_kernel[(groups * heads, tiles, parts)](
+        query, keys, values, bias, place, highests, totals, mixes,
+        rows, beam, given, slots, at_once,
+        *query.stride()[:2], *keys.stride(), *values.stride(),
+        HEADS=heads, SIZE=size, QUERIES=at_a_time, TILE=SHARED_TILE, ROWS=SEARCHED, num_warps=SHARED_WARPS,
+    )  # fmt: skip
+    return highests, totals, mixes
+
+
+@triton.jit
+def _add_norm_kernel(x, y, weight, bias, output, dim, epsilon, WIDTH: tl.constexpr):
+    """One token."""
+    token, dims = tl.program_id(0).to(tl.int64), tl.arange(0, WIDTH)
+    there = dims < dim
+    at = token * dim + dims
+    one = tl.load(x + at, mask=there, other=0.0).to(tl.float32)
+    other = tl.load(y + at, mask=there, other=0.0).to(tl.float32)
+    w = tl.load(weight + dims, mask=there, other=0.0).to(tl.float32)
+    b = tl.load(bias + dims, mask=there, other=0.0).to(tl.float32)
+    both = one + other
+    off = tl.where(there, both - tl.sum(both, 0) / dim, 0.0)
+    variance = tl.sum(off * off, 0) / dim
+    tl.store(output + at, (off / tl.sqrt(variance + epsilon) * w + b).to(output.dtype.element_ty), mask=there)
+
+
+def add_norm(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """The layer norm of x + y, (..., dim) each, in float32."""
+    x, y, dim = x.contiguous(), y.contiguous(), x.shape[-1]
+    output = torch.empty_like(x)
+    width = triton.next_power_of_2(dim)
+    _add_norm_kernel[(x.numel() // dim,)](x, y, weight, bias, output, dim, epsilon, WIDTH=width, num_warps=NORM_WARPS)
+    return output
+
+
+@triton.jit(do_not_specialize=["beam", "t_row", "t_beam", "p_row", "p_beam"])
+def _embed_kernel(
+    tokens, positions, table, frequencies, output, beam, t_row, t_beam, p_row, p_beam, dim, scale, WIDTH: tl.constexpr
+):
+    """One token: the first half of its dimensions has sines, the second cosines."""
+    number = tl.program_id(0).to(tl.int64)
+    row, hypothesis = number // beam, number % beam
+    token = tl.load(tokens + row * t_row + hypothesis * t_beam)
+    position = tl.load(positions + row * p_row + hypothesis * p_beam).to(tl.float32)
+    half = dim // 2
+    dims = tl.arange(0, WIDTH)
+    there = dims < half
+    angles = position * tl.load(frequencies + dims, mask=there, other=0.0)
+    first = tl.load(table + token * dim + dims, mask=there, other=0.0).to(tl.float32)
+    second = tl.load(table + token * dim + half + dims, mask=there, other=0.0).to(tl.float32)
+    kind = output.dtype.element_ty
+    tl.store(output + number * dim + dims, (first * scale + tl.sin(angles)).to(kind), mask=there)
+    tl.store(output + number * dim + half + dims, (second * scale + tl.cos(angles)).to(kind), mask=there)
+
+
+def embed(tokens: Tensor, positions: Tensor, table: Tensor, frequencies: Tensor) -> Tensor:
+    """Tokens (rows, beam) at positions (rows, beam or 1): their rows of the table (size, dim), scaled, and sines.
+
+    frequencies (dim / 2,): the angles of position 1, float32.
+    """
+    rows, beam = tokens.shape
+    dim = table.shape[1]
+    positions = positions.expand(rows, beam)
+    output = torch.empty(rows, beam, dim, dtype=table.dtype, device=table.device)
+    _embed_kernel[(rows * beam,)](
+        tokens, positions, table, frequencies, output, beam, *tokens.stride(), *positions.stride(), dim, dim**0.5,
+        WIDTH=triton.next_power_of_2(dim // 2), num_warps=NORM_WARPS,
+    )  # fmt: skip
+    return output

@@ -1,0 +1,295 @@
+"""The kernels of a decoding step against plain torch: on a GPU as they are, elsewhere in Triton's interpreter."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import docflat.caches
+import docflat.given
+import docflat.layers
+import docflat.search
+from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
+from docflat.batches import flatten_side
+from docflat.caches import GlobalContext, KeptContext
+from docflat.config import ModelSizes
+from docflat.layers import Embedding, Norm
+from docflat.search import Hypothesis, Search
+from docflat.systems.docflat import DocFlat
+
+on_gpu = torch.cuda.is_available()
+if not on_gpu:
+    os.environ["TRITON_INTERPRET"] = "1"
+pytest.importorskip("triton", reason="Triton comes with torch for GPUs only")
+
+from docflat import kernels, step_kernels  # noqa: E402
+
+DEVICE = "cuda" if on_gpu else "cpu"
+DTYPE: Any = torch.bfloat16 if on_gpu else torch.float32
+CLOSE: Any = {"rtol": 2e-2, "atol": 2e-2} if on_gpu else {"rtol": 1e-5, "atol": 1e-5}
+HEADS, SIZE = 2, 16
+
+
+def random(*shape: int) -> Tensor:
+    return torch.randn(*shape, device=DEVICE, dtype=DTYPE)
+
+
+def hidden(*shape: int, seen: float = 0.5) -> Tensor:
+    """What to add to scores, of which this share is seen."""
+    return torch.where(torch.rand(*shape, device=DEVICE) < seen, 0.0, float("-inf")).to(DTYPE)
+
+
+def newest_tokens(rows: int, beam: int) -> tuple[Tensor, Tensor, Tensor]:
+    """As one product makes them: side by side."""
+    query, key, value = random(rows, beam, 3 * HEADS * SIZE).chunk(3, dim=-1)
+    return tuple(x.unflatten(-1, (HEADS, SIZE)) for x in (query, key, value))  # type: ignore[return-value]
+
+
+def softmax_over(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """(rows, beam, heads, size) over (rows, heads, keys, size), in words; bias (rows, beam, keys)."""
+    scores = torch.einsum("rbhs,rhks->rbhk", query.double(), keys.double()) / SIZE**0.5 + bias.double()[:, :, None]
+    return torch.einsum("rbhk,rhks->rbhs", scores.softmax(-1), values.double())
+
+
+class Own:
+    """Caches in the middle of a decoding, and what attention to them must find and leave behind."""
+
+    def __init__(self, rows: int, beam: int, given: int, start: int, room: int, columns: bool = False) -> None:
+        torch.manual_seed(0)
+        self.newest = newest_tokens(rows, beam)
+        self.keys, self.values = (random(rows, HEADS, given + room, SIZE) for _ in range(2))
+        if columns:
+            self.keys = self.keys.mT.contiguous().mT
+        # What was not written yet is never read: it need not be a number.
+        self.keys[:, :, given + start :] = self.values[:, :, given + start :] = float("nan")
+        self.hidden = hidden(rows, 1, given)
+        self.hidden[0] = float("-inf")  # a row without a prefix
+        self.bias = hidden(rows, beam, room, seen=0.3)
+        self.bias[:, :, start:] = float("-inf")
+        self.bias[:, torch.arange(beam), start + torch.arange(beam)] = 0.0
+        self.place = start + torch.arange(beam, device=DEVICE)
+        end = given + start + beam
+        self.all_keys, self.all_values = self.keys.clone(), self.values.clone()
+        for cache, new in zip((self.all_keys, self.all_values), self.newest[1:], strict=True):
+            cache[:, :, given + start : end] = new.transpose(1, 2)
+        self.all_bias = torch.cat([self.hidden.expand(-1, beam, -1), self.bias], 2)[:, :, :end]
+        self.end = end
+
+    def attend(self, parts: step_kernels.Parts | None = None) -> Tensor:
+        before = self.hidden if self.hidden.shape[2] else None
+        return step_kernels.attend_own(*self.newest, self.keys, self.values, before, self.bias, self.place, parts)
+
+    def check_caches(self) -> None:
+        assert torch.equal(self.keys[:, :, : self.end], self.all_keys[:, :, : self.end])
+        assert torch.equal(self.values[:, :, : self.end], self.all_values[:, :, : self.end])
+        assert self.keys[:, :, self.end :].isnan().all()
+        assert self.values[:, :, self.end :].isnan().all()
+
+
+@pytest.mark.parametrize("broadcast", [False, True])
+def test_a_few_queries_attend(broadcast: bool) -> None:
+    """Against a softmax in words; keys that are not seen come first, in the middle and last, as whole tiles too."""
+    dtype: Any = torch.bfloat16 if on_gpu else torch.float32
+    torch.manual_seed(0)
+    query = torch.randn(3, 5, 2, 16, device=DEVICE, dtype=dtype).transpose(1, 2)
+    keys, values = (torch.randn(3, 2, 161, 16, device=DEVICE, dtype=dtype) for _ in range(2))
+    seen = torch.rand(3, 1, 1 if broadcast else 5, 161, device=DEVICE) < 0.3
+    seen[0, :, :, :70] = False
+    seen[1, :, :, 100:] = False
+    seen[..., 80] = True
+    bias = torch.where(seen, 0.0, float("-inf")).to(dtype)
+    found = step_kernels.attend_few(query, keys, values, bias)
+    scores = query.double() @ keys.double().mT / 4 + bias.double()
+    close = {"rtol": 2e-2, "atol": 2e-2} if on_gpu else {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(found.double(), scores.softmax(-1) @ values.double(), **close)
+
+
+# Nothing but the newest tokens, less than a tile of keys, several with an odd rest, the last slots of the room.
+@pytest.mark.parametrize(
+    ("beam", "given", "start", "room"),
+    [(5, 0, 0, 40), (5, 3, 0, 40), (1, 1, 7, 20), (16, 8, 32, 80), (5, 37, 75, 80), (4, 0, 36, 40), (2, 64, 6, 8)],
+)
+def test_newest_tokens_are_appended_and_attend(beam: int, given: int, start: int, room: int) -> None:
+    own = Own(3, beam, given, start, room)
+    expected = softmax_over(own.newest[0], own.all_keys[:, :, : own.end], own.all_values[:, :, : own.end], own.all_bias)
+    torch.testing.assert_close(own.attend().double(), expected, **CLOSE)
+    own.check_caches()
+
+
+def test_keys_may_lie_as_columns() -> None:
+    own = Own(2, 3, 5, 6, 12, columns=True)
+    expected = softmax_over(own.newest[0], own.all_keys[:, :, : own.end], own.all_values[:, :, : own.end], own.all_bias)
+    torch.testing.assert_close(own.attend().double(), expected, **CLOSE)
+    own.check_caches()
+
+
+# Groups of several rows, with gaps, of one row, without rows; more rows than are looked at at once; parts of keys.
+@pytest.mark.parametrize(
+    ("place", "groups", "slots", "beam", "keys"),
+    [
+        ([0, 1, 2, 3, 4, 5], 2, 3, 5, 90),
+        ([0, 2, 3, 4], 2, 3, 5, 90),
+        ([1, 9, 10, 15], 4, 5, 3, 130),
+        ([0, 1, 2], 3, 1, 5, 7),
+        (list(range(17)), 1, 17, 4, 200),
+        ([0], 1, 1, 16, 64),
+        ([3, 5], 2, 30, 5, 480),
+        ([*range(3, 33), 39], 4, 10, 1, 20),
+    ],
+)
+def test_keys_that_groups_share_are_read_before_the_own_ones(
+    place: list[int], groups: int, slots: int, beam: int, keys: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against one softmax over the keys of the row's group and its own."""
+    monkeypatch.setattr(step_kernels, "SEARCHED", 16)
+    rows = len(place)
+    own = Own(rows, beam, 0, 2 * beam, 4 * beam)
+    shared_keys, shared_values = (random(groups, HEADS, keys, SIZE) for _ in range(2))
+    bias = hidden(groups, slots, keys)
+    bias.flatten(0, 1)[place[-1], 1:] = float("-inf")  # in other parts this row sees nothing
+    where = torch.tensor(place, device=DEVICE)
+    parts = step_kernels.attend_shared(own.newest[0], shared_keys, shared_values, bias, where)
+    group = where // slots
+    expected = softmax_over(
+        own.newest[0],
+        torch.cat([shared_keys[group], own.all_keys[:, :, : own.end]], 2),
+        torch.cat([shared_values[group], own.all_values[:, :, : own.end]], 2),
+        torch.cat([bias.flatten(0, 1)[where][:, None].expand(-1, beam, -1), own.all_bias], 2),
+    )
+    torch.testing.assert_close(own.attend(parts).double(), expected, **CLOSE)
+    own.check_caches()
+
+
+def test_shared_keys_are_cut_into_parts_where_there_are_few_groups() -> None:
+    bias = hidden(1, 2, 480)
+    query, keys = newest_tokens(2, 5)[0], random(1, HEADS, 480, SIZE)
+    assert len(step_kernels.attend_shared(query, keys, keys, bias, torch.arange(2, device=DEVICE))[0]) == 8
+
+
+@pytest.mark.parametrize("dim", [16, 48, 512])
+def test_a_sum_and_its_norm(dim: int) -> None:
+    """Against torch's, of a sum with a mean that is not zero; one of them lies apart."""
+    torch.manual_seed(0)
+    norm = Norm(dim).to(DEVICE, DTYPE)
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.bias)
+    x, y = 3 + random(3, 5, dim), 2 * random(3, 5, 2 * dim)[..., :dim]
+    found = step_kernels.add_norm(x, y, norm.weight, norm.bias, norm.eps)
+    with torch.no_grad():
+        expected = torch.nn.functional.layer_norm(
+            x.double() + y.double(), (dim,), norm.weight.double(), norm.bias.double(), norm.eps
+        )
+    torch.testing.assert_close(found.double(), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("dim", [16, 48, 512])
+def test_tokens_with_their_places(dim: int) -> None:
+    """Against what training embeds; far positions too."""
+    torch.manual_seed(0)
+    embedding = Embedding(50, 40, dim).to(DEVICE, DTYPE)
+    tokens = torch.randint(50, (5, 4), device=DEVICE).T
+    positions = torch.tensor([0, 3, 257, 1999], device=DEVICE)[:, None]
+    frequencies = docflat.layers.angles_of_one(dim, tokens.device)
+    found = step_kernels.embed(tokens, positions, embedding.weight.detach(), frequencies)
+    expected = embedding(tokens, positions).detach()
+    close = CLOSE if on_gpu else {"rtol": 1e-5, "atol": 1e-4}
+    torch.testing.assert_close(found, expected, **close)
+
+
+@pytest.fixture
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are run on a CPU and in float32 too: in the interpreter that is right, if nothing else."""
+    for module in (docflat.layers, docflat.given, docflat.caches):
+        monkeypatch.setattr(module, "step_kernels", step_kernels)
+    monkeypatch.setattr(docflat.layers, "kernels", kernels)
+    monkeypatch.setattr(docflat.layers, "has_kernels", lambda x: True)
+
+
+class Case:
+    """A batch of a system, in float32 and with heads that the kernels can read."""
+
+    def __init__(self, variant: str) -> None:
+        self.name, _ = VARIANTS[variant]
+        sizes = ModelSizes(dim=16, heads=1, feed_forward=32, encoder_layers=1, decoder_layers=1)
+        self.model = build_variant(variant, sizes=sizes).float()
+        documents = random_documents(np.random.default_rng(0), [3, 2])
+        self.batch, literal = batch_of(documents, self.name, context=2)
+        rows, layout = rows_array(literal), layout_for(self.name)
+        self.rows = len(rows)
+        self.target = corpus_of(documents).target
+        self.prefix = flatten_side(self.target, layout.target_rows(rows), layout, close=False, prefix_only=True)
+
+    def translate(self, context: GlobalContext | KeptContext | None, in_place: bool) -> dict[int, Hypothesis]:
+        with torch.inference_mode():
+            memory = self.model.encode(self.batch.source)
+            search = Search(self.model, memory, self.prefix, [3, 9, 2, 7, 8], 3, 2.0, context)
+            if in_place:
+                search.run_in_place(lambda search, keep: (search.step, 0))
+            else:
+                search.run()
+        return search.found
+
+    def context(self, kind: str) -> GlobalContext | KeptContext | None:
+        if kind == "global":
+            return GlobalContext(self.batch.target, torch.arange(self.rows))
+        if kind == "kept":
+            assert isinstance(self.model, DocFlat)
+            with torch.inference_mode():
+                shown = self.model.show_target(self.batch.target)
+            return KeptContext([shown[:row] for row in range(self.rows)])
+        return None
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each of the kernels of a step is called."""
+    counts: Counter[str] = Counter()
+
+    def count(name: str, plain: Any) -> Any:
+        def call(*args: Any) -> Any:
+            counts[name] += 1
+            return plain(*args)
+
+        return call
+
+    for name in ("attend_few", "attend_own", "attend_shared", "add_norm", "embed"):
+        monkeypatch.setattr(step_kernels, name, count(name, getattr(step_kernels, name)))
+    return counts
+
+
+@pytest.mark.skipif(on_gpu, reason="there is no interpreter where a GPU is")
+@pytest.mark.parametrize(
+    ("variant", "kind", "in_place"),
+    [
+        *((variant, "global", True) for variant in ("sent2sent", "doc2doc", "docflat-c", "docflat-c, all", "han")),
+        ("doc2doc", "none", False),
+        ("docflat-c", "global", False),
+        ("docflat-c", "none", False),
+        ("docflat-c", "kept", True),
+        ("docflat-c, all", "kept", False),
+    ],
+)
+def test_decoding_by_kernels_finds_what_plain_decoding_finds(
+    variant: str, kind: str, in_place: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Rows end at different times, and room is made several times; for doc2doc at first more than will be used."""
+    monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
+    monkeypatch.setattr(docflat.caches, "FIRST_ROOM", 2 if variant != "doc2doc" else 5)
+    case = Case(variant)
+    context = case.context(kind)
+    expected = case.translate(context, in_place=False)
+    request.getfixturevalue("everywhere")
+    counts = counted(monkeypatch)
+    found = case.translate(context, in_place)
+    assert max(len(one.tokens) for one in expected.values()) > 6, "beyond the second room"
+    for row, hypothesis in expected.items():
+        assert found[row].tokens == hypothesis.tokens
+        assert found[row].score == pytest.approx(hypothesis.score, rel=1e-4)
+    wanted = {"attend_few", "attend_own", "add_norm", "embed"}
+    mixes = isinstance(case.model, DocFlat) and case.model.target_flat is not None
+    assert set(counts) == wanted | ({"attend_shared"} if mixes else set())
