@@ -210,10 +210,10 @@ class Beam:
         lengths, k, scores = (x[index].cpu().numpy() for x in (self.best_length, self.best_parent, self.best_score))
         steps = int(lengths.max(initial=0))
         parents, words = (x[:steps].cpu().numpy() for x in (self.parents, self.words))  # (steps, rows, size)
-        tokens = np.zeros((len(rows), steps), dtype=np.int64)
+        tokens, which = np.zeros((len(rows), steps), dtype=np.int64), np.array(rows, dtype=np.int64)
         for step in reversed(range(steps)):  # back along all paths at once, as far as they have got
-            tokens[:, step] = words[step, rows, k]
-            k = np.where(lengths > step, parents[step, rows, k], k)
+            tokens[:, step] = words[step, which, k]
+            k = np.where(lengths > step, parents[step, which, k], k)
         ends = zip(tokens, lengths, scores.tolist(), strict=True)
         return [Hypothesis(text[:end].tolist(), score) for text, end, score in ends]
 

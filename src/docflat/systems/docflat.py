@@ -196,14 +196,14 @@ class DocFlat(Transformer):
         return self.target_norm(x)
 
 
-def given_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor) -> Given:
+def given_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor, slots: int | None = None) -> Given:
     """What tokens at these places of a flat sequence see of their group: all up to themselves.
 
-    keys and values (groups, heads, longest, size); place (tokens,), in order.
+    keys and values (groups, heads, longest or more, size); place (tokens,), in order; slots: see `given_by_group`.
     """
     group = torch.searchsorted(groups.starts[1:].long(), place, right=True)  # (tokens,)
     until = (place - groups.starts.long()[group])[:, None]
-    return given_by_group(keys, values, torch.arange(groups.longest, device=place.device) <= until, group)
+    return given_by_group(keys, values, torch.arange(keys.shape[2], device=place.device) <= until, group, slots)
 
 
 class FlatMixer:
@@ -250,24 +250,20 @@ class FlatMixer:
     ) -> tuple[Tensor, FlatMixer]:
         """Mix the embedded prefixes x, (tokens, dim), and keep what the steps to come will read."""
         where, groups = flat.flat(prefix)
-        rows = flat.rows(prefix)
+        rows, slots = flat.rows(prefix), groups.longest
+        own = shown = x[where]
         place = torch.arange(len(where), device=x.device)  # of each of these tokens in the flat sequence that is seen
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
             side = context.side
             index, groups = flat.flat(side)
             shown = model.embedding(side.tokens[index], side.positions[index])
             place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[rows.number(len(where))]
-        else:
-            shown = x[where]
-        keys, values = (groups.pad(part).transpose(1, 2) for part in flat.attention.keys_values(shown))
-        keys, values = upright(keys), values.contiguous()
+        padded = given_by_segment(*flat.attention.keys_values(shown), groups)
         # Of the context keys and values will do: no row sees what the tokens of another one read.
-        given = given_until(keys, values, groups, place)
-        own = x[where]
-        read, _ = given.attend(flat.attention.queries(own)[:, None])
-        mixed = x.index_copy(0, where, flat.mix_heads(own, read[:, 0]))
+        given = given_until(padded.keys, padded.values, groups, place, slots)
+        mixed = x.index_copy(0, where, flat.mix_heads(own, given.read(flat.attention.queries(own))))
         if len(where) > len(rows):  # else it is the start symbols alone that were read
-            given = given_until(keys, values, groups, place[rows.starts[1:].long() - 1])
+            given = given_until(padded.keys, padded.values, groups, place[rows.starts[1:].long() - 1])
         return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
 
     @classmethod
