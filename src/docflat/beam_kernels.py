@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from docflat.search import Beam
 
 MOST = 16  # hypotheses a row that `merge` is made for
-AT_ONCE = 8192  # words that one program sums up
-SLOTS_AT_ONCE = 128  # of a cache
+AT_ONCE = 2048  # words that one program sums up
+SLOTS_AT_ONCE = 256  # of a cache
 SUM_WARPS, PICK_WARPS, MERGE_WARPS = 4, 1, 1
 
 # What is left to choose from is at least that, even if it is minus infinity; minus infinity is what was taken already.
