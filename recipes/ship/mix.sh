@@ -36,7 +36,8 @@ done
 # The same sentences once more: those from which pronouns are learned, so that the recipe can show them more often.
 documents=$(printf '%s\n' europarl/train $others | grep -v '^everyday/\|^web/geneval')
 mkdir "$work/pronouns"
-(cd "$work" && python3 "$(dirname "$recipe")/pronouns.py" pronouns/it $documents)
+(cd "$work" && python3 "$(dirname "$recipe")/pronouns.py" pronouns/it 2 2 $documents)
+(cd "$work" && python3 "$(dirname "$recipe")/pronouns.py" pronouns/placed 2 7 $documents)
 loose="everyday/* web/geneval"  # sentences without documents
 tests="$data/europarl/dev.en $data/europarl/test.en $data/ted/dev.en $data/ted/test.en $data/news/dev.en
   $data/news/test.en contrapro.en"
@@ -45,7 +46,8 @@ cd "$work"
 set -f  # $loose has globs for docflat, not for the shell
 docflat prepare --source europarl/late.en $sources --target europarl/late.de $targets \
   --loose $loose --clean --exclude $tests --hold-out 0 --vocabulary 32000 --learn-from 2000000 --out subwords/learned
-docflat prepare --source europarl/train.en $sources pronouns/it.en --target europarl/train.de $targets pronouns/it.de \
+docflat prepare --source europarl/train.en $sources pronouns/it.en pronouns/placed.en \
+  --target europarl/train.de $targets pronouns/it.de pronouns/placed.de \
   --loose $loose --clean --exclude $tests --tokenizer subwords/learned/tokenizer.json \
   --valid-source europarl-dev.en ted-dev.en news-dev.en --valid-target europarl-dev.de ted-dev.de news-dev.de \
   --force --out "$out"

@@ -1,18 +1,21 @@
-"""Sentences whose "it" is no "es", each as a document with the two sentences before it.
+"""Sentences whose "it" is no "es", each as a document with some sentences before it.
 
-    python recipes/ship/pronouns.py OUT CORPUS...     reads CORPUS.en and CORPUS.de, or .xz; writes OUT.en and OUT.de
+    python recipes/ship/pronouns.py OUT FEWEST MOST CORPUS...
+
+Reads CORPUS.en and CORPUS.de, or .xz; writes OUT.en and OUT.de. How many sentences stand before it, as far as there are
+so many, is left to chance between FEWEST and MOST: a sentence knows its place, which must not tell that er or sie comes.
 
 In two and a half million pairs there are some 50,000: all there is to learn from about *er* and *sie*. The recipe of
 the model shows them more often than the rest. The rules are loose: what they find is mostly right, and need not be.
 """
 
 import lzma
+import random
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-BEFORE = 2
 IT = re.compile(r"\bit\b", re.IGNORECASE)
 # With one of these, er and sie may be somebody, or several, or you.
 PERSONS = re.compile(
@@ -36,7 +39,8 @@ def lines(path: Path) -> Iterator[str]:
     yield ""
 
 
-def main(out: str, *corpora: str) -> None:
+def main(out: str, fewest: str, most: str, *corpora: str) -> None:
+    chance = random.Random(1)
     with open(f"{out}.en", "w", encoding="utf-8") as source, open(f"{out}.de", "w", encoding="utf-8") as target:
         for corpus in corpora:
             document: list[tuple[str, str]] = []
@@ -46,7 +50,8 @@ def main(out: str, *corpora: str) -> None:
                     continue
                 for n in range(1, len(document)):
                     if asks_for_context(*document[n]):
-                        for english, german in document[max(0, n - BEFORE) : n + 1]:
+                        start = max(0, n - chance.randint(int(fewest), int(most)))
+                        for english, german in document[start : n + 1]:
                             print(english, file=source)
                             print(german, file=target)
                         print(file=source)

@@ -108,10 +108,10 @@ class Given:
         return self.scatter(read), self.scatter(total)
 
     def read(self, query: Tensor) -> Tensor:
-        """`attend` of one query a row, (rows, heads, size), without the totals."""
-        if not query.is_cuda:
-            return self.attend(query[:, None])[0][:, 0]
-        # In one launch instead of ten: it is done once, and the GPU waits for the host meanwhile.
+        """`attend` of one query a row, (rows, heads, size), without the totals.
+
+        In one launch instead of ten: it is done once, and a GPU waits for the host meanwhile.
+        """
         queries = self.gather(query[:, None])
         read = nn.functional.scaled_dot_product_attention(queries, self.keys, self.values, attn_mask=self.bias[:, None])
         return self.scatter(read)[:, 0]
