@@ -192,6 +192,12 @@ def run(argv: Sequence[str]) -> int:
     except InputError as error:
         print(f"docflat: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # torch's, which is not imported here
+            raise
+        advice = "a smaller --batch-size, or batch_tokens in a recipe, takes less; --device cpu takes none of it"
+        print(f"docflat: error: the GPU has too little memory: {advice}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

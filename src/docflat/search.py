@@ -431,6 +431,9 @@ def beam_search(
                 search.run_in_place(recorder.record)
             else:
                 search.run()
+    except torch.OutOfMemoryError:
+        recorder.recordings.clear()  # each holds the caches of a batch, and a smaller one may come
+        raise
     finally:  # also where it was broken off: nobody may write over what is still being read
         if device.type == "cuda":
             torch.cuda.current_stream(device).wait_stream(recorder.stream(device))

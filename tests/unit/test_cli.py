@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import torch
 
 from docflat import __version__, cli
 from docflat.errors import InputError
@@ -142,15 +143,25 @@ def test_interruption_is_quiet_and_a_bug_is_not(capsys: Capture, monkeypatch: py
     def interrupted(*settings: Any) -> None:
         raise KeyboardInterrupt
 
-    def broken(*settings: Any) -> None:
-        raise ZeroDivisionError
-
     monkeypatch.setattr("docflat.probe.run", interrupted)
     assert docflat("probe") == 130
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("docflat.probe.run", broken)
-    with pytest.raises(ZeroDivisionError):
-        cli.main(["probe"])
+    for bug in (ZeroDivisionError, RuntimeError):
+
+        def broken(*settings: Any, kind: type[Exception] = bug) -> None:
+            raise kind
+
+        monkeypatch.setattr("docflat.probe.run", broken)
+        with pytest.raises(bug):
+            cli.main(["probe"])
+
+
+def test_a_full_gpu_is_one_line_with_advice(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
+    def full(*settings: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\n2 GiB")
+
+    monkeypatch.setattr("docflat.probe.run", full)
+    assert "--batch-size" in fails(capsys, "probe")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["systems"]])
