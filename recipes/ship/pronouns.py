@@ -2,8 +2,9 @@
 
     python recipes/ship/pronouns.py OUT FEWEST MOST CORPUS...
 
-Reads CORPUS.en and CORPUS.de, or .xz; writes OUT.en and OUT.de. How many sentences stand before it, as far as there are
-so many, is left to chance between FEWEST and MOST: a sentence knows its place, which must not tell that er or sie comes.
+Reads CORPUS.en and CORPUS.de, or .xz; writes OUT.en and OUT.de. How many sentences stand before it, as far as there
+are so many, is left to chance between FEWEST and MOST: a sentence knows its place, which must not tell that er or sie
+comes.
 
 In two and a half million pairs there are some 50,000: all there is to learn from about *er* and *sie*. The recipe of
 the model shows them more often than the rest. The rules are loose: what they find is mostly right, and need not be.
