@@ -55,7 +55,7 @@ def test_translate_needs_no_model_named(monkeypatch: pytest.MonkeyPatch, capsys:
     out, err = capsys.readouterr()
     assert "Bericht" in out.splitlines()[2]
     assert "sentence 4: It has forty pages." in err
-    assert "  without context: [Es]" in err
+    assert "  without context: [Sie]" in err
     assert "  with context:    [Er]" in err
 
 
