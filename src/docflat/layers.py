@@ -42,20 +42,29 @@ def attend(
         return 0 * query + (key.sum() + value.sum())
     if has_kernel(query):
         longest = max(queries.longest, keys.longest)
-        plain = torch.is_inference_mode_enabled()  # no gradients, and nothing is compiled
-        kernel = kernels.plain_segment_attention if plain else kernels.segment_attention
+        kernel = kernels.plain_segment_attention if is_inference() else kernels.segment_attention
         flat: Tensor = kernel(query, key, value, queries.starts, keys.starts, longest, causal)[0]
         return flat
     return attend_padded(query, key, value, queries, keys, causal)
+
+
+def is_inference() -> bool:
+    """No gradients, and nothing is compiled: the compiler itself cannot ask for the mode, and would cut its graph."""
+    return not torch.compiler.is_compiling() and torch.is_inference_mode_enabled()
+
+
+def is_recent(device: torch.device) -> bool:
+    """Whether it is a GPU that Triton is made for."""
+    # The compiler asks once, and would warn of the cache.
+    ask = torch.cuda.get_device_capability if torch.compiler.is_compiling() else _known_capability
+    return ask(device) >= (8, 0)
 
 
 def has_kernels(x: Tensor) -> bool:
     """Half precision, and a GPU that is not too old."""
     if kernels is None or not x.is_cuda or x.dtype not in (torch.bfloat16, torch.float16):
         return False
-    # The compiler asks once, and would warn of the cache.
-    ask = torch.cuda.get_device_capability if torch.compiler.is_compiling() else _known_capability
-    return ask(x.device) >= (8, 0)
+    return is_recent(x.device)
 
 
 def has_kernel(query: Tensor) -> bool:
@@ -225,15 +234,12 @@ class Attending(Protocol):
         """
 
 
-class DropsOut(nn.Module):
-    dropout: nn.Dropout
-
-    def drop(self, x: Tensor) -> Tensor:
-        """In training; else to ask the module is all that it would do, twenty times a step."""
-        return self.dropout(x) if self.training else x
+def drop(dropout: nn.Dropout, x: Tensor) -> Tensor:
+    """In training; else to ask the module is all that it would do, twenty times a step."""
+    return dropout(x) if dropout.training else x
 
 
-class EncoderLayer(DropsOut):
+class EncoderLayer(nn.Module):
     reach: Reach = "row"
 
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
@@ -254,12 +260,12 @@ class EncoderLayer(DropsOut):
 
     def forward(self, x: Tensor, attending: Attending) -> Tensor:
         """(..., dim) -> (..., dim)."""
-        x = self.attention_norm.of_sum(x, self.drop(self.attend(x, attending)))
+        x = self.attention_norm.of_sum(x, drop(self.dropout, self.attend(x, attending)))
         x = self.read_context(x, attending)
-        return self.feed_forward_norm.of_sum(x, self.drop(self.feed_forward(x)))
+        return self.feed_forward_norm.of_sum(x, drop(self.dropout, self.feed_forward(x)))
 
 
-class DecoderLayer(DropsOut):
+class DecoderLayer(nn.Module):
     reach: Reach = "row"
 
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
@@ -285,10 +291,10 @@ class DecoderLayer(DropsOut):
 
     def forward(self, x: Tensor, attending: Attending) -> Tensor:
         """(..., dim) -> (..., dim)."""
-        x = self.attention_norm.of_sum(x, self.drop(self.attend(x, attending)))
+        x = self.attention_norm.of_sum(x, drop(self.dropout, self.attend(x, attending)))
         x = self.read_context(x, attending)
-        x = self.source_norm.of_sum(x, self.drop(self.attend_source(x, attending)))
-        return self.feed_forward_norm.of_sum(x, self.drop(self.feed_forward(x)))
+        x = self.source_norm.of_sum(x, drop(self.dropout, self.attend_source(x, attending)))
+        return self.feed_forward_norm.of_sum(x, drop(self.dropout, self.feed_forward(x)))
 
 
 def angles_of_one(dim: int, device: torch.device) -> Tensor:
@@ -321,9 +327,10 @@ class Embedding(nn.Module):
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """(...) ids and places in the row -> (..., dim)."""
         dim = self.weight.shape[1]
+        plain = is_inference()
         # Training may be compiled, and keeps what it computes with.
-        frequencies = (known_frequencies if torch.is_inference_mode_enabled() else angles_of_one)(dim, positions.device)
-        if tokens.dim() == 2 and has_kernels(self.weight) and torch.is_inference_mode_enabled():
+        frequencies = (known_frequencies if plain else angles_of_one)(dim, positions.device)
+        if plain and tokens.dim() == 2 and has_kernels(self.weight):
             newest: Tensor = step_kernels.embed(tokens, positions, self.weight, frequencies)
             return newest
         rows = self.rows(tokens)

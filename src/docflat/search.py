@@ -1,7 +1,7 @@
 """Beam search over cached rows.
 
 All that a step changes is in tensors that stay where they are, and no step waits for the host: on a GPU a step is
-recorded once as a CUDA graph and replayed, since it is hundreds of launches of kernels that take microseconds each.
+recorded once as a CUDA graph and replayed, since it is about a hundred launches of kernels that take microseconds each.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import FIRST_ROOM, Decoding, GlobalContext, KeptContext
+from docflat.caches import Decoding, GlobalContext, KeptContext
 from docflat.console import warn
 from docflat.given import Change
+from docflat.layers import is_recent
+from docflat.slots import FIRST_ROOM
 from docflat.transformer import Transformer, Vocabulary
 
 beam_kernels: Any = None
@@ -78,6 +80,13 @@ def best_by_maxima(logits: Tensor, maxima: Tensor, count: int, first: int) -> tu
     return top, where.gather(-1, which)
 
 
+def has_kernels(logits: Tensor, count: int) -> bool:
+    """Whether kernels can choose so many words: not from a small vocabulary, nor on an old GPU."""
+    if beam_kernels is None or not logits.is_cuda or not is_recent(logits.device):
+        return False
+    return logits.shape[-1] >= 4 * count * GPU_STRETCH
+
+
 def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tensor, Tensor, Tensor]:
     """The best words that are text and their log-probabilities, (..., count) each; that of the end, (...).
 
@@ -85,7 +94,7 @@ def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tens
     """
     size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
     count = min(count, size - first)
-    if beam_kernels is not None and logits.is_cuda and size >= 4 * count * GPU_STRETCH:
+    if has_kernels(logits, count):
         totals, maxima = beam_kernels.summarize(logits, first, GPU_STRETCH)
         totals = totals.logsumexp(-1, keepdim=True)
         top, words = best_by_maxima(logits, maxima, count, first)
@@ -161,10 +170,8 @@ class Beam:
         return parents, words
 
     def has_kernels(self, logits: Tensor) -> bool:
-        """For small vocabularies and large beams there are none."""
-        if beam_kernels is None or not logits.is_cuda:
-            return False
-        return self.size <= beam_kernels.MOST and logits.shape[-1] >= 4 * 2 * self.size * GPU_STRETCH
+        """For large beams there are none."""
+        return has_kernels(logits, 2 * self.size) and self.size <= int(beam_kernels.MOST)
 
     def expand_by_kernels(
         self, logits: Tensor, newest: Tensor | None = None, bias: Tensor | None = None

@@ -227,7 +227,7 @@ def test_what_is_no_number_ends_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_beam_says_what_it_has_kernels_for(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnGPU:
-        is_cuda = True
+        is_cuda, device = True, "cuda:0"
 
         def __init__(self, words: int) -> None:
             self.shape = (1, 1, words)
@@ -235,12 +235,17 @@ def test_a_beam_says_what_it_has_kernels_for(monkeypatch: pytest.MonkeyPatch) ->
     def has(size: int, words: int) -> bool:
         return two_beams([3], size, 1.0, words, monkeypatch)[0].has_kernels(OnGPU(words))  # type: ignore[arg-type]
 
+    monkeypatch.setattr(docflat.search, "is_recent", lambda device: device == "cuda:0")
     assert has(5, 2_560)
     assert not has(5, 2_559)
     assert has(16, 32_000)
     assert not has(17, 32_000)
     beam = two_beams([3], 5, 1.0, 2_560, monkeypatch)[0]
     assert not beam.has_kernels(torch.zeros(1, 1, 2_560))
+    monkeypatch.setattr(docflat.search, "is_recent", lambda device: False)
+    assert not beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
+    monkeypatch.setattr(docflat.search, "is_recent", lambda device: True)
+    assert beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
     monkeypatch.setattr(docflat.search, "beam_kernels", None)
     assert not beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
 

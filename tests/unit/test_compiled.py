@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from docflat import layers
+from docflat import attending, layers
 from docflat.batches import Batch, Batches
 from docflat.config import ModelSizes, RowSettings
 from docflat.decoding import SentenceList
-from docflat.systems import SYSTEMS, find_system
+from docflat.systems import SYSTEMS, docflat, find_system
 from docflat.training import compile_parts
 from docflat.transformer import Transformer, Vocabulary
 
@@ -66,3 +68,26 @@ def test_what_trains_on_a_gpu_is_the_model(name: str) -> None:
                     like = F.cosine_similarity(others[key].flatten(), gradient.flatten(), dim=0)
                     assert like > 0.98, (way, key, float(like))
                     assert others[key].norm() == pytest.approx(gradient.norm().item(), rel=0.1), (way, key)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_what_is_before_the_first_layer_and_a_layer_are_one_graph_each(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the compiler cannot see through it leaves in pieces, without a word: nothing is fused across them."""
+    model, batch = a_model(name, "cpu"), some_batches(name, "cpu")[0]
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
+        layers.is_inference()  # as the kernels' way asks
+        return query + key.sum() + value.sum()
+
+    for module in (layers, attending, docflat):
+        monkeypatch.setattr(module, "attend", attend)
+    torch.compiler.reset()
+    how: dict[str, Any] = {"backend": "eager", "fullgraph": True, "dynamic": True}  # in pieces is an error
+    monkeypatch.setattr(model, "start_source", torch.compile(model.start_source, **how))
+    monkeypatch.setattr(model, "start_target", torch.compile(model.start_target, **how))
+    for layer in (*model.encoder, *model.decoder):
+        layer.compile(**how)
+    loss, _ = model(batch)
+    assert loss.isfinite()

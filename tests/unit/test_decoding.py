@@ -49,7 +49,7 @@ from conftest import (
     slow_norm,
 )
 from docflat.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
-from docflat.caches import GlobalContext, Paths
+from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.config import RowSettings
 from docflat.decoding import Decoder, DecodingSettings
@@ -58,6 +58,7 @@ from docflat.given import Given
 from docflat.layers import Attention
 from docflat.rows import Rows
 from docflat.search import Search, beam_search
+from docflat.slots import Paths
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS
 from docflat.systems.abd import ABD

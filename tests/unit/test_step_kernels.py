@@ -18,10 +18,14 @@ import docflat.search
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
 from docflat.batches import flatten_side
 from docflat.caches import GlobalContext, KeptContext
-from docflat.config import ModelSizes
+from docflat.config import ModelSizes, RowSettings
+from docflat.decoding import SentenceList
 from docflat.layers import Embedding, Norm
-from docflat.search import Hypothesis, Search
+from docflat.rows import Rows
+from docflat.search import Hypothesis, Search, beam_search
+from docflat.systems import SYSTEMS, find_system
 from docflat.systems.docflat import DocFlat
+from docflat.transformer import Vocabulary
 
 on_gpu = torch.cuda.is_available()
 if not on_gpu:
@@ -293,3 +297,40 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
     wanted = {"attend_few", "attend_own", "add_norm", "embed"}
     mixes = isinstance(case.model, DocFlat) and case.model.target_flat is not None
     assert set(counts) == wanted | ({"attend_shared"} if mixes else set())
+
+
+@pytest.mark.skipif(not on_gpu, reason="a graph needs a GPU")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_on_a_gpu_a_recorded_search_with_kernels_scores_as_one_with_neither(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In bf16 words may change where they are nearly as good as each other; the score of the best one hardly does."""
+    system, vocabulary = find_system(name), Vocabulary(4000 + 256, 4000, 1, 2, 3)
+    torch.manual_seed(1)
+    sizes = ModelSizes(dim=128, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
+    model = system.build(sizes, vocabulary, system.read_options({})).eval().to("cuda", torch.bfloat16)
+    settings = system.rows_of(RowSettings())
+    layout = system.layout(settings, vocabulary)
+    for seed in range(2):  # the second one is played: it has the shapes of the first
+        rng = np.random.default_rng(seed)
+        text = SentenceList([rng.integers(4, 4000, n).tolist() for n in (3, 40, 7, 20, 20, 1, 33)])
+        number = np.arange(len(text.ends) - 1)
+        rows = Rows(number, np.minimum(settings.context or 0, number), number, number, number // 4)
+        source = flatten_side(text, rows, layout, close=True).to(torch.device("cuda"))
+        targets = layout.target_rows(rows)
+        prefix, whole = (
+            flatten_side(text, targets, layout, close=False, prefix_only=only).to(torch.device("cuda"))
+            for only in (True, False)
+        )
+        context = GlobalContext(whole, torch.arange(len(rows), device="cuda"))
+        given = (prefix, [12, 90, 30, 60, 50, 20, 80], 4, 2.0, context)
+        with torch.inference_mode():
+            found = beam_search(model, model.encode(source), *given)
+            with monkeypatch.context() as patch:
+                patch.setattr(docflat.layers, "kernels", None)
+                patch.setattr(docflat.search, "beam_kernels", None)
+                plain = Search(model, model.encode(source), *given)
+                plain.run()
+        assert docflat.search.recorder.works
+        for row, hypothesis in enumerate(found):
+            assert hypothesis.score == pytest.approx(plain.found[row].score, abs=0.02)

@@ -62,8 +62,10 @@ def run(arguments: Namespace) -> None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be made: {error.strerror}", arguments.out) from None
-    number = arguments.jobs or workers.default_number()
-    arguments.shared = arguments.shared or number > workers.default_number()
+    on_cpu = arguments.scale == "tiny" or "device=cpu" in arguments.settings
+    alone = 1 if on_cpu else workers.default_number()  # as many do not get in each other's way
+    number = arguments.jobs or alone
+    arguments.shared = arguments.shared or number > alone
     plan = _plan(arguments, measures)
     if arguments.worker:
         return workers.work(plan)

@@ -161,7 +161,7 @@ class JobRun:
 
     def run(self) -> None:
         recipe, _ = self.plan.recipe(self.job)
-        if self.plan.shared:
+        if self.plan.shared and not (self.folder / "model").exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             self.plan.mark_of_sharing(self.job).touch()
         torch.compiler.reset()  # torch compiles the same code for a few models only, and is slow from then on

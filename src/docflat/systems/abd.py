@@ -17,10 +17,11 @@ from torch import Tensor
 
 from docflat.attending import Memory
 from docflat.batches import Side
-from docflat.caches import GlobalContext, KeptContext, Mixer, Paths
+from docflat.caches import GlobalContext, KeptContext, Mixer
 from docflat.config import ModelSizes
 from docflat.given import Change
 from docflat.layers import Attention
+from docflat.slots import Paths
 from docflat.transformer import Transformer, Vocabulary
 
 

@@ -20,10 +20,11 @@ from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending
 from docflat.batches import Segments, Side
-from docflat.caches import GlobalContext, Grown, KeptContext, KeysValues, Mixer, Paths, read_cache
+from docflat.caches import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
 from docflat.config import ModelSizes
 from docflat.given import Change, Given, attend_masked, given_by_group, given_by_segment, upright
 from docflat.layers import Attention, Gate, attend, has_step_kernel
+from docflat.slots import Grown, Paths
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -116,9 +117,8 @@ class FlatBatchAttention(nn.Module):
         return [KeysValues(keys, values) for keys, values in zip(*both, strict=True)]
 
     def given(self, seen: Sequence[Sequence[KeysValues]], like: Tensor) -> Given:
-        """What each row sees of the rows that were shown, padded; like (..., dim): where and of which type."""
-        heads = self.attention.heads
-        nothing = like.new_zeros(0, heads, like.shape[-1] // heads)
+        """What each row sees of the rows that were shown, padded; like (tokens, dim): where it is."""
+        nothing, _ = self.attention.keys_values(like[:0])  # of the type that keys have, under autocast too
         shown = [one for row in seen for one in row]
         lengths = np.array([sum(len(one.keys) for one in row) for row in seen], dtype=np.int64)
         return given_by_segment(
