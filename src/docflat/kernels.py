@@ -23,6 +23,7 @@ from torch.library import custom_op
 
 TILE = 64  # tokens
 WARPS = 4
+SEARCHED = 1024  # segments at a time, for the one that a tile is of
 
 
 @triton.jit
@@ -33,14 +34,31 @@ def _read(tensor, tokens, end, stride, head, SIZE: tl.constexpr):
 
 
 @triton.jit
+def _find_tile(starts, segments, number, TILE: tl.constexpr, SEARCHED: tl.constexpr):
+    """The segment that tile `number` is of, and which of its tiles it is; it may be one that is empty.
+
+    Segment s has the numbers from starts[s] // TILE + s on, which are enough for it wherever it starts. A number for
+    every tile that each segment could have would be many more, and a program that finds nothing to do takes 3 ns.
+    """
+    before = tl.zeros([SEARCHED], tl.int32)
+    for first in range(0, segments, SEARCHED):
+        some = first + tl.arange(0, SEARCHED)
+        start = tl.load(starts + some, mask=some < segments, other=0)
+        before += ((some < segments) & (start // TILE + some <= number)).to(tl.int32)
+    segment = tl.sum(before, 0) - 1
+    return segment, number - tl.load(starts + segment) // TILE - segment
+
+
+@triton.jit(do_not_specialize=["segments"])
 def _forward_kernel(
-    query, key, value, output, norms, q_starts, k_starts,
+    query, key, value, output, norms, q_starts, k_starts, segments,
     q_stride, k_stride, v_stride,
-    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr, SEARCHED: tl.constexpr,
 ):  # fmt: skip
     """One tile of the queries of one head of one segment."""
     scale: tl.constexpr = SIZE**-0.5 * 1.4426950408889634  # by log2(e): exp2 is what the hardware has
-    segment, head, tile = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS, tl.program_id(1)
+    head = tl.program_id(0) % HEADS
+    segment, tile = _find_tile(q_starts, segments, tl.program_id(0) // HEADS, TILE, SEARCHED)
     q_start, q_end = tl.load(q_starts + segment), tl.load(q_starts + segment + 1)
     k_start, k_end = tl.load(k_starts + segment), tl.load(k_starts + segment + 1)
     if q_start + tile * TILE >= q_end:
@@ -92,22 +110,26 @@ def _weights_and_slopes(
     return weights.to(q.dtype), slopes.to(q.dtype)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["segments"])
 def _backward_kernel(
-    query, key, value, output, norms, slope, q_starts, k_starts, to_query, to_key, to_value,
+    query, key, value, output, norms, slope, q_starts, k_starts, to_query, to_key, to_value, segments,
     q_stride, k_stride, v_stride,
-    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr, CAUSAL: tl.constexpr, SEARCHED: tl.constexpr,
 ):  # fmt: skip
     """One tile of the keys, or one tile of the queries, of one head of one segment."""
     plain_scale: tl.constexpr = SIZE**-0.5
     scale: tl.constexpr = plain_scale * 1.4426950408889634
-    segment, head, tile = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS, tl.program_id(1)
+    head, of_keys = tl.program_id(0) % HEADS, tl.program_id(1) == 0
+    tiled = q_starts
+    if of_keys:
+        tiled = k_starts
+    segment, tile = _find_tile(tiled, segments, tl.program_id(0) // HEADS, TILE, SEARCHED)
     q_start, q_end = tl.load(q_starts + segment), tl.load(q_starts + segment + 1)
     k_start, k_end = tl.load(k_starts + segment), tl.load(k_starts + segment + 1)
     dims = tl.arange(0, SIZE)
     at_once = (q_end - q_start <= TILE) & (k_end - k_start <= TILE)
 
-    if (tl.program_id(2) == 0) & (k_start + tile * TILE < k_end):
+    if of_keys & (k_start + tile * TILE < k_end):
         columns = k_start + tile * TILE + tl.arange(0, TILE)
         real = columns[:, None] < k_end
         k = _read(key, columns, k_end, k_stride, head, SIZE)
@@ -140,7 +162,7 @@ def _backward_kernel(
 
     # A segment of one tile is done at once, unless it has no keys at all: then its queries have a gradient of zero.
     done = at_once & (k_start < k_end)
-    if (tl.program_id(2) == 1) & (q_start + tile * TILE < q_end) & (not done):
+    if (not of_keys) & (q_start + tile * TILE < q_end) & (not done):
         rows = q_start + tile * TILE + tl.arange(0, TILE)
         there = rows[:, None] < q_end
         place = (rows[:, None] * HEADS + head) * SIZE + dims[None, :]
@@ -168,23 +190,27 @@ def dense(x: Tensor) -> Tensor:
     return x if x.stride()[1:] == (x.shape[2], 1) else x.contiguous()
 
 
+def most_tiles(tokens: int, segments: int) -> int:
+    """The numbers that `_find_tile` gives to the tiles of so many segments."""
+    return tokens // TILE + segments
+
+
 def plain_segment_attention(
-    query: Tensor, key: Tensor, value: Tensor, q_starts: Tensor, k_starts: Tensor, longest: int, causal: bool
+    query: Tensor, key: Tensor, value: Tensor, q_starts: Tensor, k_starts: Tensor, causal: bool
 ) -> tuple[Tensor, Tensor]:
     """What each query segment reads of the key segment of the same number: (query tokens, heads, size).
 
     Beside it, for the backward pass, the logarithm of each softmax's sum: (query tokens, heads) float32.
-    starts (segments + 1,) int32; longest: of all segments, of queries or keys.
+    starts (segments + 1,) int32.
     """
-    heads, size = query.shape[1:]
+    (heads, size), segments = query.shape[1:], q_starts.shape[0] - 1
     query, key, value = dense(query), dense(key), dense(value)
     output = torch.empty(query.shape, dtype=query.dtype, device=query.device)
     norms = torch.empty(query.shape[:2], dtype=torch.float32, device=query.device)
-    grid = ((q_starts.shape[0] - 1) * heads, (longest + TILE - 1) // TILE)
-    _forward_kernel[grid](
-        query, key, value, output, norms, q_starts, k_starts,
+    _forward_kernel[(most_tiles(len(query), segments) * heads,)](
+        query, key, value, output, norms, q_starts, k_starts, segments,
         query.stride(0), key.stride(0), value.stride(0),
-        HEADS=heads, SIZE=size, TILE=TILE, CAUSAL=causal, num_warps=WARPS,
+        HEADS=heads, SIZE=size, TILE=TILE, CAUSAL=causal, SEARCHED=SEARCHED, num_warps=WARPS,
     )  # fmt: skip
     return output, norms
 
@@ -203,19 +229,17 @@ def segment_attention_backward(
     norms: Tensor,
     q_starts: Tensor,
     k_starts: Tensor,
-    longest: int,
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of query, key and value, by that of the output."""
-    heads, size = query.shape[1:]
+    (heads, size), segments = query.shape[1:], q_starts.shape[0] - 1
     slope, output = slope.contiguous(), output.contiguous()
     query, key, value = dense(query), dense(key), dense(value)
     to_query, to_key, to_value = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
-    grid = ((q_starts.shape[0] - 1) * heads, (longest + TILE - 1) // TILE, 2)
-    _backward_kernel[grid](
-        query, key, value, output, norms, slope, q_starts, k_starts, to_query, to_key, to_value,
+    _backward_kernel[(most_tiles(max(len(query), len(key)), segments) * heads, 2)](
+        query, key, value, output, norms, slope, q_starts, k_starts, to_query, to_key, to_value, segments,
         query.stride(0), key.stride(0), value.stride(0),
-        HEADS=heads, SIZE=size, TILE=TILE, CAUSAL=causal, num_warps=WARPS,
+        HEADS=heads, SIZE=size, TILE=TILE, CAUSAL=causal, SEARCHED=SEARCHED, num_warps=WARPS,
     )  # fmt: skip
     return to_query, to_key, to_value
 
@@ -231,16 +255,14 @@ def _(slope: Tensor, query: Tensor, key: Tensor, value: Tensor, *others: Any) ->
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    *tensors, ctx.longest, ctx.causal = inputs
+    *tensors, ctx.causal = inputs
     ctx.save_for_backward(*tensors, *output)
 
 
 def _go_back(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     query, key, value, q_starts, k_starts, output, norms = ctx.saved_tensors
-    back = segment_attention_backward(
-        slope, query, key, value, output, norms, q_starts, k_starts, ctx.longest, ctx.causal
-    )
-    return (*back, None, None, None, None)
+    back = segment_attention_backward(slope, query, key, value, output, norms, q_starts, k_starts, ctx.causal)
+    return (*back, None, None, None)
 
 
 segment_attention.register_autograd(_go_back, setup_context=_keep)

@@ -38,12 +38,11 @@ def test_outputs_and_gradients_are_those_of_the_padded_layout(
     keys = queries if keys is None else keys
     torch.manual_seed(0)
     sides = [Segments.of_lengths(np.array(lengths)).each(lambda x: x.to(DEVICE)) for lengths in (queries, keys)]
-    longest = max(side.longest for side in sides)
     # As projections come: tokens lie further apart than they are wide.
     query = torch.randn(sum(queries), 3, 2, 16, device=DEVICE, dtype=dtype)[:, 1].requires_grad_()
     both = torch.randn(sum(keys), 2, 2, 16, device=DEVICE, dtype=dtype)
     key, value = both[:, 0].requires_grad_(), both[:, 1].detach().requires_grad_()
-    found, _ = kernels.segment_attention(query, key, value, sides[0].starts, sides[1].starts, longest, causal)
+    found, _ = kernels.segment_attention(query, key, value, sides[0].starts, sides[1].starts, causal)
     wanted = attend_padded(query.double(), key.double(), value.double(), *sides, causal)
     there = (sides[1].lengths > 0)[sides[0].number(len(query))]
     wanted = torch.where(there[:, None, None], wanted, 0.0)
@@ -65,11 +64,10 @@ def test_gradients_are_the_same_bits_every_time(across: bool) -> None:
     queries, keys = (Segments.of_lengths(x).each(lambda x: x.cuda()) for x in (lengths[0], lengths[int(across)]))
     sizes = [int(side.starts[-1]) for side in (queries, keys, keys)]
     inputs = [torch.randn(n, 8, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for n in sizes]
-    longest = max(queries.longest, keys.longest)
     slope = torch.randn_like(inputs[0])
     first: tuple[torch.Tensor, ...] | None = None
     for _ in range(200):
-        found, _ = kernels.segment_attention(*inputs, queries.starts, keys.starts, longest, False)
+        found, _ = kernels.segment_attention(*inputs, queries.starts, keys.starts, False)
         gradients = torch.autograd.grad(found, inputs, slope)
         first = first or gradients
         assert all(torch.equal(one, other) for one, other in zip(gradients, first, strict=True))
