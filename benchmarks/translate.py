@@ -48,6 +48,7 @@ from docflat.rows import Rows
 from docflat.search import beam_search
 from docflat.subwords import Subwords
 from docflat.systems import find_system
+from docflat.systems.docflat import fold_gates
 
 CTRANSLATE2, HUGGING_FACE = "CTranslate2 sent2sent", "Hugging Face generate"
 START_CTRANSLATE2 = """
@@ -241,7 +242,10 @@ class Bench:
             model = self.folder(name).model
             if kind == "int8":
                 quantize(model)
-            return ours(model.to(options.device, torch.bfloat16 if kind == "bf16" else None))
+            model.to(options.device, torch.bfloat16 if kind == "bf16" else None)
+            if kind == "bf16":
+                fold_gates(model)
+            return ours(model)
 
         start = []
         if name == "sent2sent":

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from docflat.attending import Memory, TargetAttending
 from docflat.batches import Side
-from docflat.given import Change, Given, Padding, attend_few, attend_masked, attend_part, hide, whole
+from docflat.given import Change, Given, GivenFlat, Padding, attend_few, attend_masked, attend_part, hide, whole
 from docflat.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
 from docflat.slots import FIRST_ROOM, Grown, Paths
 
@@ -38,16 +38,23 @@ def append_and_attend(
     return mixed
 
 
-def read_cache(newest: Newest, given: Given, keys: Grown, values: Grown, paths: Paths, appended: bool) -> Tensor:
+def read_cache(
+    newest: Newest, given: Given | GivenFlat, keys: Grown, values: Grown, paths: Paths, appended: bool
+) -> Tensor:
     """One softmax over the given keys, which belong to a group, and those of the hypotheses.
 
     appended: whether the newest tokens are in the caches already; if not, they are from then on.
     Returns (rows, beam, heads, size).
     """
     query, key, value = newest
+    if isinstance(given, GivenFlat):
+        both = (given.keys, given.values)
+        where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
+        parts = step_kernels.attend_flat(query, *both, *where)
+        return append_and_attend(newest, keys, values, paths, appended, parts=parts)
     if has_step_kernel(query, paths.beam):
-        place = torch.arange(len(query), device=query.device) if given.place is None else given.place
-        parts = step_kernels.attend_shared(query, given.keys, given.values, given.bias, place)
+        place = given.group_rows if given.place is None else given.place  # without places row n is group n
+        parts = step_kernels.attend_shared(query, given.keys, given.values, given.bias, place, given.group_rows)
         return append_and_attend(newest, keys, values, paths, appended, parts=parts)
     if not appended:
         keys.append(key, paths.place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -51,6 +52,13 @@ class Given:
             return kept_rows
         kept, slots = self.place[rows], self.seen.shape[1]
         return given_by_group(self.keys, self.values, self.seen.flatten(0, 1)[kept], kept // slots)
+
+    @cached_property
+    def group_rows(self) -> Tensor:
+        """The rows of group n are those from the n-th of these to the next: (groups + 1,)."""
+        groups, slots, _ = self.seen.shape
+        bounds = torch.arange(groups + 1, device=self.seen.device)
+        return bounds if self.place is None else torch.searchsorted(self.place, bounds * slots)
 
     @property
     def full(self) -> bool:
@@ -115,6 +123,32 @@ class Given:
         queries = self.gather(query[:, None])
         read = nn.functional.scaled_dot_product_attention(queries, self.keys, self.values, attn_mask=self.bias[:, None])
         return self.scatter(read)[:, 0]
+
+
+class GivenFlat:
+    """Given keys and values as they lie in a flat sequence, for kernels: nothing is padded, and nothing masked.
+
+    A row sees those of its group up to a place of its own.
+    """
+
+    def __init__(self, keys: Tensor, values: Tensor, groups: Segments, ends: Tensor, slots: int) -> None:
+        """keys and values (tokens, heads, size); ends (rows,), in order: where what a row sees ends.
+
+        slots: how many rows a group has, about.
+        """
+        self.keys, self.values, self.starts, self.ends = keys, values, groups.starts, ends
+        self.longest, self.slots = groups.longest, slots
+        self.group_rows = torch.searchsorted(ends, self.starts, right=True)  # (groups + 1,): see `Given`
+
+    def keep(self, rows: Tensor) -> GivenFlat:
+        return GivenFlat(self.keys, self.values, Segments(self.starts, self.longest), self.ends[rows], self.slots)
+
+    def each(self, change: Change) -> GivenFlat:
+        """The same with another tensor in the place of every one that attention reads."""
+        changed = copy(self)
+        changed.keys, changed.values, changed.starts = change(self.keys), change(self.values), change(self.starts)
+        changed.ends, changed.group_rows = change(self.ends), change(self.group_rows)
+        return changed
 
 
 def given_by_group(keys: Tensor, values: Tensor, seen: Tensor, group: Tensor, slots: int | None = None) -> Given:

@@ -198,7 +198,24 @@ class Gate(nn.Linear):
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """(..., dim) each -> (..., dim) between 0 and 1."""
-        return super().forward(torch.cat(inputs, dim=-1)).sigmoid()
+        return self.unsquashed(*inputs).sigmoid()
+
+    def unsquashed(self, *inputs: Tensor) -> Tensor:
+        """Before the sigmoid."""
+        return super().forward(inputs[0] if len(inputs) == 1 else torch.cat(inputs, dim=-1))
+
+
+def fold(output: nn.Linear, gate: nn.Linear) -> nn.Linear:
+    """One map instead of two: what `output` makes of x, and beside it what `gate` makes of that.
+
+    (..., inputs) -> (..., outputs + gates). Wg (Wo x + bo) + bg = (Wg Wo) x + (Wg bo + bg).
+    """
+    folded = nn.Linear(output.in_features, output.out_features + gate.out_features).to(output.weight)
+    with torch.no_grad():
+        wide = gate.weight.double()
+        folded.weight.copy_(torch.cat([output.weight.double(), wide @ output.weight.double()]))
+        folded.bias.copy_(torch.cat([output.bias.double(), wide @ output.bias.double() + gate.bias.double()]))
+    return folded
 
 
 class FeedForward(nn.Module):
@@ -329,9 +346,11 @@ class Embedding(nn.Module):
         plain = is_inference()
         # Training may be compiled, and keeps what it computes with.
         frequencies = (known_frequencies if plain else angles_of_one)(dim, positions.device)
-        if plain and tokens.dim() == 2 and has_kernels(self.weight):
-            newest: Tensor = step_kernels.embed(tokens, positions, self.weight, frequencies)
-            return newest
+        if plain and has_kernels(self.weight):
+            flat = tokens.dim() == 1  # else newest tokens, a beam a row
+            both = (tokens[:, None], positions[:, None]) if flat else (tokens, positions)
+            found: Tensor = step_kernels.embed(*both, self.weight, frequencies)
+            return found[:, 0] if flat else found
         rows = self.rows(tokens)
         angles = positions[..., None] * frequencies
         places = torch.cat([angles.sin(), angles.cos()], dim=-1)

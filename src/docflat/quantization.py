@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from docflat.compact import round_rows
 from docflat.errors import InputError
-from docflat.layers import Attention, Embedding, FeedForward, Gate
+from docflat.layers import Attention, Embedding, FeedForward, Gate, fold
 from docflat.systems.docflat import FlatBatchAttention
 from docflat.transformer import Transformer
 
@@ -90,19 +90,6 @@ def rounded(linear: nn.Linear) -> nn.Linear:
     same = deepcopy(linear)
     same.weight.data = whole * scale[:, None]
     return same
-
-
-def fold(output: nn.Linear, gate: nn.Linear) -> nn.Linear:
-    """One map instead of two: what `output` makes of x, and beside it what `gate` makes of that.
-
-    (..., inputs) -> (..., outputs + gates). Wg (Wo x + bo) + bg = (Wg Wo) x + (Wg bo + bg).
-    """
-    folded = nn.Linear(output.in_features, output.out_features + gate.out_features).to(output.weight)
-    with torch.no_grad():
-        wide = gate.weight.double()
-        folded.weight.copy_(torch.cat([output.weight.double(), wide @ output.weight.double()]))
-        folded.bias.copy_(torch.cat([output.bias.double(), wide @ output.bias.double() + gate.bias.double()]))
-    return folded
 
 
 class Int8Embedding(Embedding):

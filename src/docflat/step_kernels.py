@@ -10,6 +10,8 @@ values mixed by them. Scores are in powers of two, which is what the hardware ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import triton
 import triton.language as tl
@@ -22,7 +24,6 @@ SHARED_TILE, SHARED_WARPS = 64, 4  # of `attend_shared`
 SHARED_QUERIES = 64  # at a time, where a group has more than MOST_QUERIES
 ENOUGH = 600  # programs keep a large GPU busy: where there are less, the shared keys are cut into parts
 MOST_PARTS = 8
-SEARCHED = 256  # rows at a time, for those of a group
 NORM_WARPS = 1  # of the kernels that have a program for each token
 
 Parts = tuple[Tensor, Tensor, Tensor]  # softmaxes that were begun: the highest scores, totals, mixed values
@@ -194,81 +195,129 @@ def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(x.contiguous() for x in tensors)
 
 
-@triton.jit(do_not_specialize=["rows", "beam", "given", "slots", "at_once"])
+@triton.jit(do_not_specialize=["rows", "beam", "given"])
 def _shared_kernel(
-    query, key, value, bias, place, highests, totals, mixes,
-    rows, beam, given, slots, at_once,
+    query, key, value, starts, ends, bias, place, group_rows, highests, totals, mixes,
+    rows, beam, given,
     q_row, q_query, k_group, k_head, k_key, k_dim, v_group, v_head, v_key, v_dim,
-    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr, ROWS: tl.constexpr,
+    HEADS: tl.constexpr, SIZE: tl.constexpr, QUERIES: tl.constexpr, TILE: tl.constexpr, FLAT: tl.constexpr,
 ):  # fmt: skip
-    """Some queries of one head of the rows of one group, and a part of the keys."""
+    """Some queries of one head of the rows of one group, and a part of the keys that they see."""
     group, head = (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
-    part = tl.program_id(2)
-    # The rows of a group stand together; not every slot has one.
-    start = tl.zeros([ROWS], tl.int32)
-    end = tl.zeros([ROWS], tl.int32)
-    for first_row in range(0, rows, ROWS):
-        some = first_row + tl.arange(0, ROWS)
-        slot = tl.load(place + some, mask=some < rows, other=0)
-        start += ((some < rows) & (slot < group * slots)).to(tl.int32)
-        end += ((some < rows) & (slot < (group + 1) * slots)).to(tl.int32)
-    start_row, end_row = tl.sum(start, 0), tl.sum(end, 0)
-    number = tl.program_id(1) * QUERIES + tl.arange(0, QUERIES)
-    row, hypothesis = (start_row + number // beam).to(tl.int64), number % beam
-    real = row < end_row
-    if start_row * beam + tl.program_id(1) * QUERIES < end_row * beam:
-        there, dims = real[:, None], tl.arange(0, SIZE)
+    part, parts = tl.program_id(2), tl.num_programs(2)
+    start_row, end_row = tl.load(group_rows + group), tl.load(group_rows + group + 1)
+    dims = tl.arange(0, SIZE)
+    keys, values = key + head * k_head, value + head * v_head
+    if FLAT:
+        begin = tl.load(starts + group).to(tl.int64)
+        keys, values = keys + begin * k_key, values + begin * v_key
+    else:
+        keys, values = keys + group * k_group, values + group * v_group
+    # Each program takes every so many-th of the tiles: a recorded grid is for any number of rows.
+    tiles = tl.cdiv(((end_row - start_row) * beam).to(tl.int32), QUERIES)
+    for tile in range(tl.program_id(1), tiles, tl.num_programs(1)):
+        number = tile * QUERIES + tl.arange(0, QUERIES)
+        row, hypothesis = (start_row + number // beam).to(tl.int64), number % beam
+        real = row < end_row
+        there = real[:, None]
         q = tl.load(
             query + row[:, None] * q_row + hypothesis[:, None] * q_query + head * SIZE + dims[None, :],
             mask=there,
             other=0.0,
         )
-        at = tl.load(place + row, mask=real, other=0)
-        keys, values = key + group * k_group + head * k_head, value + group * v_group + head * v_head
+        seen = given
+        if FLAT:
+            end = tl.load(ends + row, mask=real, other=0) - begin.to(tl.int32)
+            seen = tl.max(end, 0)
+        else:
+            at = tl.load(place + row, mask=real, other=0)
         highest = tl.full([QUERIES], float("-inf"), tl.float32)
         total = tl.zeros([QUERIES], tl.float32)
         mixed = tl.zeros([QUERIES, SIZE], tl.float32)
-        for first in range(part * at_once, tl.minimum(given, (part + 1) * at_once), TILE):
+        at_once = tl.cdiv(tl.cdiv(seen, TILE), parts) * TILE
+        for first in range(part * at_once, tl.minimum(seen, (part + 1) * at_once), TILE):
             columns = first + tl.arange(0, TILE)
-            inside = columns[:, None] < given
+            inside = columns[:, None] < seen
             k = tl.load(keys + columns[:, None] * k_key + dims[None, :] * k_dim, mask=inside, other=0.0)
             v = tl.load(values + columns[:, None] * v_key + dims[None, :] * v_dim, mask=inside, other=0.0)
-            b = tl.load(
-                bias + at[:, None] * given + columns[None, :],
-                mask=there & (columns[None, :] < given),
-                other=float("-inf"),
-            )
-            highest, total, mixed = _read_on(q, highest, total, mixed, k, v, b.to(tl.float32), SIZE)
+            if FLAT:
+                b = tl.where(columns[None, :] < end[:, None], 0.0, float("-inf"))
+            else:
+                b = tl.load(
+                    bias + at[:, None] * given + columns[None, :],
+                    mask=there & (columns[None, :] < given),
+                    other=float("-inf"),
+                ).to(tl.float32)
+            highest, total, mixed = _read_on(q, highest, total, mixed, k, v, b, SIZE)
         to = ((part * rows + row) * HEADS + head) * beam + hypothesis
         tl.store(highests + to, highest, mask=real)
         tl.store(totals + to, total, mask=real)
         tl.store(mixes + to[:, None] * SIZE + dims[None, :], mixed, mask=there)
 
 
-def attend_shared(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, place: Tensor) -> Parts:
+def attend_shared(
+    query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, place: Tensor, group_rows: Tensor
+) -> Parts:
     """Begin the softmaxes of queries, (rows, beam, heads, size), with keys that groups of rows share.
 
     All queries of a group are one product. keys and values (groups, heads, given, size); bias (groups, slots, given);
-    place (rows,): which group * slots + slot each row is, in order.
+    place (rows,): which group * slots + slot each row is, in order; group_rows (groups + 1,): whose rows they are.
     Returns, of each part of the keys, (parts, rows, heads, beam) twice and (parts, rows, heads, beam, size).
     """
+    _, slots, given = bias.shape
+    strides = (*keys.stride(), *values.stride())
+    return _begin(query, keys, values, place, place, bias.contiguous(), place, group_rows, given, slots, strides, False)
+
+
+def attend_flat(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    starts: Tensor,
+    ends: Tensor,
+    group_rows: Tensor,
+    longest: int,
+    slots: int,
+) -> Parts:
+    """The same with keys and values as they lie in a flat sequence, (tokens, heads, size): rows see what is before an
+    end of their own, ends (rows,), from the start of their group on, starts (groups + 1,).
+
+    longest, slots: how many keys and rows a group has, about; the more it is, the more programs there are.
+    """
+    strides = [stride for x in (keys, values) for stride in (0, x.stride(1), x.stride(0), x.stride(2))]
+    return _begin(query, keys, values, starts, ends, query, ends, group_rows, longest, slots, strides, True)
+
+
+def _begin(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    starts: Tensor,
+    ends: Tensor,
+    bias: Tensor,
+    place: Tensor,
+    group_rows: Tensor,
+    given: int,
+    slots: int,
+    strides: Sequence[int],
+    flat: bool,
+) -> Parts:
+    """flat: `starts` and `ends` are read; else `bias` and `place`."""
     rows, beam, heads, size = query.shape
-    groups, slots, given = bias.shape
-    (query,), bias = _alike(query), bias.contiguous()
+    groups = len(group_rows) - 1
+    (query,) = _alike(query)
     at_a_time = MOST_QUERIES if slots * beam <= MOST_QUERIES else SHARED_QUERIES
     tiles = triton.cdiv(slots * beam, at_a_time)
     wanted = min(MOST_PARTS, triton.cdiv(ENOUGH, groups * heads * tiles))
-    at_once = triton.cdiv(triton.cdiv(given, SHARED_TILE), wanted) * SHARED_TILE  # keys of a part
-    parts = triton.cdiv(given, at_once)
+    parts = max(1, min(wanted, triton.cdiv(given, SHARED_TILE)))
     highests, totals = (
         torch.empty(parts, rows, heads, beam, dtype=torch.float32, device=query.device) for _ in range(2)
     )
     mixes = torch.empty(parts, rows, heads, beam, size, dtype=torch.float32, device=query.device)
     _shared_kernel[(groups * heads, tiles, parts)](
-        query, keys, values, bias, place, highests, totals, mixes,
-        rows, beam, given, slots, at_once,
-        *query.stride()[:2], *keys.stride(), *values.stride(),
-        HEADS=heads, SIZE=size, QUERIES=at_a_time, TILE=SHARED_TILE, ROWS=SEARCHED, num_warps=SHARED_WARPS,
+        query, keys, values, starts, ends, bias, place, group_rows, highests, totals, mixes,
+        rows, beam, given, *query.stride()[:2], *strides,
+        HEADS=heads, SIZE=size, QUERIES=at_a_time, TILE=SHARED_TILE, FLAT=flat, num_warps=SHARED_WARPS,
     )  # fmt: skip
     return highests, totals, mixes
 
@@ -295,6 +344,51 @@ def add_norm(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, epsilon: float)
     output = torch.empty_like(x)
     width = triton.next_power_of_2(dim)
     _add_norm_kernel[(x.numel() // dim,)](x, y, weight, bias, output, dim, epsilon, WIDTH=width, num_warps=NORM_WARPS)
+    return output
+
+
+@triton.jit
+def _mix_norm_kernel(
+    x, read, gate, weight, bias, output, dim, epsilon, gamma, r_token, g_token, WIDTH: tl.constexpr, STEP: tl.constexpr
+):
+    """One token."""
+    token, dims = tl.program_id(0).to(tl.int64), tl.arange(0, WIDTH)
+    there = dims < dim
+    old = tl.load(x + token * dim + dims, mask=there, other=0.0).to(tl.float32)
+    new = tl.load(read + token * r_token + dims, mask=there, other=0.0).to(tl.float32)
+    opening = tl.sigmoid(tl.load(gate + token * g_token + dims, mask=there, other=0.0).to(tl.float32))
+    if STEP:
+        opening = (opening >= gamma).to(tl.float32)
+    mixed = old + opening * (new - old)
+    w = tl.load(weight + dims, mask=there, other=0.0).to(tl.float32)
+    b = tl.load(bias + dims, mask=there, other=0.0).to(tl.float32)
+    off = tl.where(there, mixed - tl.sum(mixed, 0) / dim, 0.0)
+    variance = tl.sum(off * off, 0) / dim
+    kind = output.dtype.element_ty
+    tl.store(output + token * dim + dims, (off / tl.sqrt(variance + epsilon) * w + b).to(kind), mask=there)
+
+
+def _in_line(x: Tensor) -> bool:
+    """Whether the tokens of (rows, beam, dim) are the same way apart, as halves of one product are."""
+    row, token, one = x.stride()
+    return one == 1 and row == token * x.shape[1]
+
+
+def mix_norm(
+    x: Tensor, read: Tensor, gate: Tensor, gamma: float | None, weight: Tensor, bias: Tensor, epsilon: float
+) -> Tensor:
+    """The layer norm of x, of which a gate replaces a part by what was read; (rows, beam, dim) each.
+
+    gate: before its sigmoid; gamma: from there on it is open, and closed below; None: it opens by degrees.
+    """
+    x, dim = x.contiguous(), x.shape[-1]
+    read, gate = (part if _in_line(part) else part.contiguous() for part in (read, gate))
+    output = torch.empty_like(x)
+    _mix_norm_kernel[(x.numel() // dim,)](
+        x, read, gate, weight, bias, output, dim, epsilon, 0.0 if gamma is None else gamma,
+        read.stride(1), gate.stride(1),
+        WIDTH=triton.next_power_of_2(dim), STEP=gamma is not None, num_warps=NORM_WARPS,
+    )  # fmt: skip
     return output
 
 

@@ -23,6 +23,7 @@ from docflat.scoring import Scorer
 from docflat.search import Ids
 from docflat.shipped import ENGLISH_GERMAN, languages_of, model_folder
 from docflat.subwords import Subwords
+from docflat.systems.docflat import fold_gates
 
 if TYPE_CHECKING:
     from docflat.alignment import Aligner, Weights
@@ -77,6 +78,8 @@ class Translator:
             one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
             if precision == "int8":
                 quantize(one.model)
+            elif precision == "bf16":
+                fold_gates(one.model)
         return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 
     @property

@@ -13,8 +13,8 @@ from torch import nn
 import docflat.quantization
 from conftest import VARIANTS, batch_of, build_variant, random_documents
 from docflat.errors import InputError
-from docflat.layers import SplitLinear
-from docflat.quantization import Int8Embedding, Int8Linear, fold, quantize
+from docflat.layers import SplitLinear, fold
+from docflat.quantization import Int8Embedding, Int8Linear, quantize
 from docflat.systems.docflat import DocFlat
 from docflat.transformer import Transformer
 from docflat.translator import Translator

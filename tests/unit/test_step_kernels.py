@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,13 @@ import docflat.caches
 import docflat.given
 import docflat.layers
 import docflat.search
+import docflat.systems.docflat
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
-from docflat.batches import flatten_side
+from docflat.batches import Segments, flatten_side
 from docflat.caches import GlobalContext, KeptContext
 from docflat.config import ModelSizes, RowSettings
 from docflat.decoding import SentenceList
+from docflat.given import GivenFlat
 from docflat.layers import Embedding, Norm
 from docflat.rows import Rows
 from docflat.search import Hypothesis, Search, beam_search
@@ -133,7 +136,7 @@ def test_keys_may_lie_as_columns() -> None:
     own.check_caches()
 
 
-# Groups of several rows, with gaps, of one row, without rows; more rows than are looked at at once; parts of keys.
+# Groups of several rows, with gaps, of one row, without rows; more queries than one tile has; parts of keys.
 @pytest.mark.parametrize(
     ("place", "groups", "slots", "beam", "keys"),
     [
@@ -148,18 +151,18 @@ def test_keys_may_lie_as_columns() -> None:
     ],
 )
 def test_keys_that_groups_share_are_read_before_the_own_ones(
-    place: list[int], groups: int, slots: int, beam: int, keys: int, monkeypatch: pytest.MonkeyPatch
+    place: list[int], groups: int, slots: int, beam: int, keys: int
 ) -> None:
     """Against one softmax over the keys of the row's group and its own."""
-    monkeypatch.setattr(step_kernels, "SEARCHED", 16)
     rows = len(place)
     own = Own(rows, beam, 0, 2 * beam, 4 * beam)
     shared_keys, shared_values = (random(groups, HEADS, keys, SIZE) for _ in range(2))
     bias = hidden(groups, slots, keys)
     bias.flatten(0, 1)[place[-1], 1:] = float("-inf")  # in other parts this row sees nothing
     where = torch.tensor(place, device=DEVICE)
-    parts = step_kernels.attend_shared(own.newest[0], shared_keys, shared_values, bias, where)
     group = where // slots
+    bounds = torch.tensor([int((group < n).sum()) for n in range(groups + 1)], device=DEVICE)
+    parts = step_kernels.attend_shared(own.newest[0], shared_keys, shared_values, bias, where, bounds)
     expected = softmax_over(
         own.newest[0],
         torch.cat([shared_keys[group], own.all_keys[:, :, : own.end]], 2),
@@ -170,10 +173,79 @@ def test_keys_that_groups_share_are_read_before_the_own_ones(
     own.check_caches()
 
 
+# One group and several; a row that sees the first key only; groups without rows; far more rows than was said.
+@pytest.mark.parametrize(
+    ("lengths", "ends", "beam", "slots"),
+    [
+        ([90], [1, 40, 64, 90], 5, 4),
+        ([30, 200, 7], [12, 30, 31, 95, 230, 237], 5, 3),
+        ([20, 5, 130, 3], [20, 100, 155], 3, 2),
+        ([64, 128], [*range(1, 40), 64, 65, 192], 4, 1),
+        ([480], [480, 480], 16, 2),
+    ],
+)
+def test_a_flat_sequence_is_read_up_to_an_end_of_each_row(
+    lengths: list[int], ends: list[int], beam: int, slots: int
+) -> None:
+    """Against one softmax over that much of the row's group and its own keys."""
+    own = Own(len(ends), beam, 0, 2 * beam, 4 * beam)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    groups = Segments(torch.tensor(starts, dtype=torch.int32, device=DEVICE), max(lengths))
+    keys, values = (random(sum(lengths), 3, HEADS, SIZE)[:, 1] for _ in range(2))  # as products make them: apart
+    given = GivenFlat(keys, values, groups, torch.tensor(ends, dtype=torch.int32, device=DEVICE), slots)
+    where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
+    found = own.attend(step_kernels.attend_flat(own.newest[0], keys, values, *where)).double()
+    for row, end in enumerate(ends):
+        start = starts[np.searchsorted(starts, end) - 1]
+        alone = slice(row, row + 1)
+        expected = softmax_over(
+            own.newest[0][alone],
+            torch.cat([keys[start:end].transpose(0, 1)[None], own.all_keys[alone, :, : own.end]], 2),
+            torch.cat([values[start:end].transpose(0, 1)[None], own.all_values[alone, :, : own.end]], 2),
+            torch.cat([torch.zeros(1, beam, end - start, device=DEVICE), own.all_bias[alone]], 2),
+        )
+        torch.testing.assert_close(found[alone], expected, **CLOSE)
+
+
+def test_rows_are_kept_of_a_flat_sequence() -> None:
+    """Of three groups with 2, 1 and 2 rows those go on that are asked for, each in its group."""
+    groups = Segments.of_lengths(np.array([10, 5, 20]))
+    keys = random(35, HEADS, SIZE).cpu()
+    given = GivenFlat(keys, keys, groups, torch.tensor([3, 10, 15, 16, 35], dtype=torch.int32), 2)
+    assert given.group_rows.tolist() == [0, 2, 3, 5]
+    kept = given.keep(torch.tensor([1, 3, 4]))
+    assert kept.ends.tolist() == [10, 16, 35]
+    assert kept.group_rows.tolist() == [0, 1, 1, 3]
+
+
 def test_shared_keys_are_cut_into_parts_where_there_are_few_groups() -> None:
-    bias = hidden(1, 2, 480)
-    query, keys = newest_tokens(2, 5)[0], random(1, HEADS, 480, SIZE)
-    assert len(step_kernels.attend_shared(query, keys, keys, bias, torch.arange(2, device=DEVICE))[0]) == 8
+    query, keys = newest_tokens(2, 5)[0], random(480, HEADS, SIZE)
+    given = GivenFlat(keys, keys, Segments.of_lengths(np.array([480])).each(lambda x: x.to(DEVICE)), given_ends(), 2)
+    where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
+    assert len(step_kernels.attend_flat(query, keys, keys, *where)[0]) == 8
+
+
+def given_ends() -> Tensor:
+    return torch.tensor([200, 480], dtype=torch.int32, device=DEVICE)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.4])
+@pytest.mark.parametrize("dim", [16, 48, 512])
+def test_a_gate_mixes_before_the_norm(dim: int, gamma: float | None) -> None:
+    """Against the gate in words; what was read and the gate are halves of one product."""
+    torch.manual_seed(0)
+    norm = Norm(dim).to(DEVICE, DTYPE)
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.bias)
+    x, (read, gate) = 3 + random(3, 5, dim), (2 * random(3, 5, 2 * dim)).chunk(2, dim=-1)
+    found = step_kernels.mix_norm(x, read, gate, gamma, norm.weight, norm.bias, norm.eps)
+    opening = 1 / (1 + (-gate.double()).exp())
+    if gamma is not None:
+        opening = (opening >= gamma).double()
+    with torch.no_grad():
+        mixed = (1 - opening) * x.double() + opening * read.double()
+        expected = torch.nn.functional.layer_norm(mixed, (dim,), norm.weight.double(), norm.bias.double(), norm.eps)
+    torch.testing.assert_close(found.double(), expected, **CLOSE)
 
 
 @pytest.mark.parametrize("dim", [16, 48, 512])
@@ -206,10 +278,20 @@ def test_tokens_with_their_places(dim: int) -> None:
     torch.testing.assert_close(found, expected, **close)
 
 
+def test_tokens_of_a_flat_sequence_with_their_places(everywhere: None) -> None:
+    torch.manual_seed(0)
+    embedding = Embedding(50, 40, 48).to(DEVICE, DTYPE)
+    tokens, positions = (torch.randint(high, (7,), device=DEVICE) for high in (50, 300))
+    expected = embedding(tokens, positions).detach()
+    with torch.inference_mode():
+        found = embedding(tokens, positions)
+    torch.testing.assert_close(found, expected, **(CLOSE if on_gpu else {"rtol": 1e-5, "atol": 1e-4}))
+
+
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels are run on a CPU and in float32 too: in the interpreter that is right, if nothing else."""
-    for module in (docflat.layers, docflat.given, docflat.caches):
+    for module in (docflat.layers, docflat.given, docflat.caches, docflat.systems.docflat):
         monkeypatch.setattr(module, "step_kernels", step_kernels)
     monkeypatch.setattr(docflat.layers, "kernels", kernels)
     monkeypatch.setattr(docflat.layers, "has_kernels", lambda x: True)
@@ -218,13 +300,16 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 class Case:
     """A batch of a system, in float32 and with heads that the kernels can read."""
 
-    def __init__(self, variant: str) -> None:
+    def __init__(self, variant: str, alone: bool = False) -> None:
+        """alone: no row sees another one."""
         self.name, _ = VARIANTS[variant]
         sizes = ModelSizes(dim=16, heads=1, feed_forward=32, encoder_layers=1, decoder_layers=1)
         self.model = build_variant(variant, sizes=sizes).float()
         documents = random_documents(np.random.default_rng(0), [3, 2])
         self.batch, literal = batch_of(documents, self.name, context=2)
         rows, layout = rows_array(literal), layout_for(self.name)
+        if alone:
+            rows = replace(rows, group=np.arange(len(rows)))
         self.rows = len(rows)
         self.target = corpus_of(documents).target
         self.prefix = flatten_side(self.target, layout.target_rows(rows), layout, close=False, prefix_only=True)
@@ -261,7 +346,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return call
 
-    for name in ("attend_few", "attend_own", "attend_shared", "add_norm", "embed"):
+    for name in ("attend_few", "attend_own", "attend_shared", "attend_flat", "add_norm", "mix_norm", "embed"):
         monkeypatch.setattr(step_kernels, name, count(name, getattr(step_kernels, name)))
     return counts
 
@@ -271,6 +356,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     ("variant", "kind", "in_place"),
     [
         *((variant, "global", True) for variant in ("sent2sent", "doc2doc", "docflat-c", "docflat-c, all", "han")),
+        ("docflat-d", "global", True),
+        ("docflat-i", "global", True),
+        ("docflat-c", "alone", True),
         ("doc2doc", "none", False),
         ("docflat-c", "global", False),
         ("docflat-c", "none", False),
@@ -284,7 +372,7 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
     """Rows end at different times, and room is made several times; for doc2doc at first more than will be used."""
     monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
     monkeypatch.setattr(docflat.caches, "FIRST_ROOM", 2 if variant != "doc2doc" else 5)
-    case = Case(variant)
+    case = Case(variant, alone=kind == "alone")
     context = case.context(kind)
     expected = case.translate(context, in_place=False)
     request.getfixturevalue("everywhere")
@@ -295,8 +383,10 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
         assert found[row].tokens == hypothesis.tokens
         assert found[row].score == pytest.approx(hypothesis.score, rel=1e-4)
     wanted = {"attend_few", "attend_own", "add_norm", "embed"}
-    mixes = isinstance(case.model, DocFlat) and case.model.target_flat is not None
-    assert set(counts) == wanted | ({"attend_shared"} if mixes else set())
+    if isinstance(case.model, DocFlat):
+        wanted |= {"attend_flat" if kind in ("global", "alone") else "attend_shared"}
+        wanted |= set() if variant == "docflat-i" else {"mix_norm"}
+    assert set(counts) == wanted
 
 
 @pytest.mark.skipif(not on_gpu, reason="a graph needs a GPU")

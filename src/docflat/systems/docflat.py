@@ -22,8 +22,8 @@ from docflat.attending import Memory, SideAttending
 from docflat.batches import Segments, Side
 from docflat.caches import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
 from docflat.config import ModelSizes
-from docflat.given import Change, Given, attend_masked, given_by_group, given_by_segment, upright
-from docflat.layers import Attention, Gate, attend, has_step_kernel
+from docflat.given import Change, Given, GivenFlat, attend_masked, given_by_group, given_by_segment, upright
+from docflat.layers import Attention, Gate, Norm, attend, fold, has_step_kernel, is_step, step_kernels
 from docflat.slots import Grown, Paths
 from docflat.transformer import Transformer, Vocabulary
 
@@ -46,6 +46,11 @@ class DocFlatOptions:
             raise ValueError("encoder: flat-batch attention is off on both sides; that is the system doc2doc")
 
 
+def blend(x: Tensor, read: Tensor, opening: Tensor) -> Tensor:
+    """(1 - opening) x + opening read; (..., dim) each. Autocast may have made what was read of another type."""
+    return torch.lerp(x, read.to(x.dtype), opening.to(x.dtype))
+
+
 class FlatBatchAttention(nn.Module):
     """Attention over the flat sequence and the gate."""
 
@@ -53,13 +58,18 @@ class FlatBatchAttention(nn.Module):
         super().__init__()
         self.options = options
         self.attention = Attention(dim, heads)
-        # What was read and what the gate makes of it, before its sigmoid, in one product: quantisation sets it.
+        # What was read and what the gate makes of it, before its sigmoid, in one product; None while it is trained.
         self.folded: nn.Module | None = None
         if options.gate != "identity":
             # Half open is no shock to the continuous gate: the layer norm takes the common factor out. The discrete
             # one would replace half of every embedding at once, so it starts closed.
             default = 0.0 if options.gate == "continuous" else -1.0
             self.gate = Gate(dim, 1, default if options.gate_bias is None else options.gate_bias)
+
+    def fold(self) -> None:
+        """From now on output and gate are one product: for weights that will not change."""
+        if self.options.gate != "identity":
+            self.folded = fold(self.attention.output, self.gate)
 
     def openings(self, read: Tensor) -> Tensor:
         """How far the gate opens for what was read: (..., dim) -> (..., dim) between 0 and 1."""
@@ -76,15 +86,29 @@ class FlatBatchAttention(nn.Module):
         """Embedding and what attention read, before the layer norm; (..., dim) each."""
         if self.options.gate == "identity":
             return x + read
-        opening = self.openings(read)
-        return (1 - opening) * x + opening * read
+        return blend(x, read, self.openings(read))
 
     def mix_heads(self, x: Tensor, mixed: Tensor) -> Tensor:
         """`mix` of what the heads read, (..., heads, size), which the attention's output has not joined yet."""
         if self.folded is None:
             return self.mix(x, self.attention.join(mixed))
         read, opening = self.folded(mixed.flatten(-2)).chunk(2, dim=-1)
-        return torch.lerp(x, read, self.opened(opening.sigmoid()))
+        return blend(x, read, self.opened(opening.sigmoid()))
+
+    def mix_newest(self, x: Tensor, mixed: Tensor, norm: Norm) -> Tensor:
+        """The layer norm of `mix_heads`, for newest tokens: (rows, beam, dim)."""
+        if self.options.gate == "identity":
+            return norm.of_sum(x, self.attention.join(mixed))
+        if not is_step(x):
+            return norm(self.mix_heads(x, mixed))
+        if self.folded is None:
+            read = self.attention.join(mixed)
+            opening = self.gate.unsquashed(read)
+        else:
+            read, opening = self.folded(mixed.flatten(-2)).chunk(2, dim=-1)
+        gamma = self.options.gamma if self.options.gate == "discrete" else None
+        found: Tensor = step_kernels.mix_norm(x, read, opening, gamma, norm.weight, norm.bias, norm.eps)
+        return found
 
     def flat(self, side: Side) -> tuple[Tensor, Segments]:
         """Which tokens make up the flat sequence, and which stretches of it see each other."""
@@ -135,6 +159,13 @@ class FlatBatchAttention(nn.Module):
         mixed = attend_masked(query, given.keys, given.values, given.seen[:, None])
         read = rows.unpad(mixed.transpose(1, 2), len(where))
         return x.index_copy(0, where, self.mix_heads(x[where], read).to(x.dtype))
+
+
+def fold_gates(model: Transformer) -> None:
+    """For a model that only translates from now on."""
+    for module in model.modules():
+        if isinstance(module, FlatBatchAttention):
+            module.fold()
 
 
 class DocFlat(Transformer):
@@ -191,18 +222,16 @@ class DocFlat(Transformer):
         return self.target_norm(mixed), mixer
 
     def step_mix(self, x: Tensor, mixer: Mixer | None) -> Tensor:
-        if isinstance(mixer, FlatMixer):
-            x = mixer.step(x)
-        return self.target_norm(x)
+        return mixer.step(x) if isinstance(mixer, FlatMixer) else self.target_norm(x)
 
 
 def given_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor, slots: int | None = None) -> Given:
     """What tokens at these places of a flat sequence see of their group: all up to themselves.
 
-    keys and values (groups, heads, longest or more, size); place (tokens,), in order; slots: see `given_by_group`.
+    keys and values (groups, heads, longest or more, size); place (tokens,) int32, in order; slots: as `given_by_group`.
     """
-    group = torch.searchsorted(groups.starts[1:].long(), place, right=True)  # (tokens,)
-    until = (place - groups.starts.long()[group])[:, None]
+    group = torch.searchsorted(groups.starts[1:], place, right=True)  # (tokens,)
+    until = (place - groups.starts[group])[:, None]
     return given_by_group(keys, values, torch.arange(keys.shape[2], device=place.device) <= until, group, slots)
 
 
@@ -217,17 +246,18 @@ class FlatMixer:
         self,
         model: DocFlat,
         flat: FlatBatchAttention,
-        given: Given,
+        given: Given | GivenFlat,
         paths: Paths,
         prefix: Side,
         growing: bool,
     ) -> None:
         self.model, self.flat, self.paths = model, flat, paths
         self.given = given  # start symbols of this batch's sentences, or the whole global context
-        nothing = given.keys.new_zeros(len(prefix.rows), given.keys.shape[1], 0, given.keys.shape[3])
+        nothing = given.keys.new_zeros(len(prefix.rows), flat.attention.heads, 0, given.keys.shape[-1])
         self.grown = [Grown(nothing), Grown(nothing)]  # keys and values of the own sentence, few: both as rows
         self.growing, self.stays = growing, not growing
         if growing:
+            assert isinstance(given, Given)
             groups, slots, _ = given.seen.shape
             self.first_position = prefix.rows.lengths  # (all rows,)
             self.live = torch.arange(len(prefix.rows), device=given.keys.device)
@@ -252,19 +282,28 @@ class FlatMixer:
         where, groups = flat.flat(prefix)
         rows, slots = flat.rows(prefix), groups.longest
         own = shown = x[where]
-        place = torch.arange(len(where), device=x.device)  # of each of these tokens in the flat sequence that is seen
+        place = torch.arange(len(where), device=x.device, dtype=torch.int32)  # of these tokens in what is shown
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
             side = context.side
             index, groups = flat.flat(side)
             shown = model.embedding(side.tokens[index], side.positions[index])
-            place += (flat.rows(side).starts.long()[context.row] - rows.starts[:-1].long())[rows.number(len(where))]
+            first = flat.rows(side).starts[context.row]
+            place = first if len(where) == len(rows) else place + (first - rows.starts[:-1])[rows.number(len(where))]
+        last = place if len(where) == len(rows) else place[rows.starts[1:].long() - 1]
+        growing = context is None and prefix.group_rows.longest > 1  # a row by itself has nobody to look at
+        if has_step_kernel(flat.attention.split(x), paths.beam) and not growing:
+            query, key, value = flat.attention.project(shown)
+            read = attend(query, key, value, groups, groups, causal=True)[place]
+            mixed = x.index_copy(0, where, flat.mix_heads(own, read))
+            in_place = GivenFlat(key, value, groups, last + 1, prefix.group_rows.longest)
+            return mixed, cls(model, flat, in_place, paths, prefix, growing)
         padded = given_by_segment(*flat.attention.keys_values(shown), groups)
         # Of the context keys and values will do: no row sees what the tokens of another one read.
         given = given_until(padded.keys, padded.values, groups, place, slots)
         mixed = x.index_copy(0, where, flat.mix_heads(own, given.read(flat.attention.queries(own))))
-        if len(where) > len(rows):  # else it is the start symbols alone that were read
-            given = given_until(padded.keys, padded.values, groups, place[rows.starts[1:].long() - 1])
-        return mixed, cls(model, flat, given, paths, prefix, growing=context is None)
+        if last is not place:  # else it is the start symbols alone that were read
+            given = given_until(padded.keys, padded.values, groups, last)
+        return mixed, cls(model, flat, given, paths, prefix, growing)
 
     @classmethod
     def after(
@@ -287,18 +326,20 @@ class FlatMixer:
         return mixed, cls(model, flat, given, paths, prefix, growing=False)
 
     def step(self, x: Tensor) -> Tensor:
-        """The newest token of every hypothesis: (rows, beam, dim)."""
+        """The newest token of every hypothesis, mixed and normed: (rows, beam, dim)."""
         newest, given = self.flat.attention.project(x), self.given
         if self.growing:  # rows see each other's newest tokens at once
             for grown, new in zip(self.grown, newest[1:], strict=True):
                 grown.append(new)
             given = self._with_best()
         keys, values = self.grown
-        return self.flat.mix_heads(x, read_cache(newest, given, keys, values, self.paths, appended=self.growing))
+        read = read_cache(newest, given, keys, values, self.paths, appended=self.growing)
+        return self.flat.mix_newest(x, read, self.model.target_norm)
 
     def _with_best(self) -> Given:
         given, best_path = self.given, self.paths.slots[:, 0]
         steps = best_path.shape[1]
+        assert isinstance(given, Given)
         assert given.place is not None
         groups, slots, _ = given.seen.shape
         self.best_length[given.place] = steps
@@ -317,6 +358,7 @@ class FlatMixer:
         for grown in self.grown:
             grown.keep(rows)
         if self.growing:  # what finished rows show is still read at their places
+            assert isinstance(self.given, Given)
             assert self.given.place is not None
             self.given = Given(self.given.keys, self.given.values, self.given.seen, self.given.place[rows])
             self.live = self.live[rows]
@@ -332,7 +374,7 @@ class FlatMixer:
             grown.make_room(slots)
 
     def each(self, change: Change) -> None:
-        if not has_step_kernel(self.given.keys, self.paths.beam):
+        if isinstance(self.given, Given) and not has_step_kernel(self.given.keys, self.paths.beam):
             self.given.biases(self.paths.beam)  # now, not in the middle of a step
         self.given = self.given.each(change)
         for grown in self.grown:
