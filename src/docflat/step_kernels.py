@@ -20,10 +20,10 @@ from torch import Tensor
 MOST_QUERIES = 16  # of a row: the rows of the smallest product
 FEW_TILE, FEW_WARPS = 32, 1  # keys at a time, of `attend_few`
 OWN_TILE, OWN_WARPS = 32, 1  # of `attend_own`
-SHARED_TILE, SHARED_WARPS = 64, 4  # of `attend_shared`
+SHARED_TILE, SHARED_WARPS = 32, 4  # of `attend_shared` and `attend_flat`
 SHARED_QUERIES = 64  # at a time, where a group has more than MOST_QUERIES
-ENOUGH = 600  # programs keep a large GPU busy: where there are less, the shared keys are cut into parts
-MOST_PARTS = 8
+ENOUGH = 300  # programs keep a large GPU busy: where there are less, the shared keys are cut into parts
+MOST_PARTS = 4
 NORM_WARPS = 1  # of the kernels that have a program for each token
 
 Parts = tuple[Tensor, Tensor, Tensor]  # softmaxes that were begun: the highest scores, totals, mixed values

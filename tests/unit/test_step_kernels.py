@@ -222,7 +222,7 @@ def test_shared_keys_are_cut_into_parts_where_there_are_few_groups() -> None:
     query, keys = newest_tokens(2, 5)[0], random(480, HEADS, SIZE)
     given = GivenFlat(keys, keys, Segments.of_lengths(np.array([480])).each(lambda x: x.to(DEVICE)), given_ends(), 2)
     where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
-    assert len(step_kernels.attend_flat(query, keys, keys, *where)[0]) == 8
+    assert len(step_kernels.attend_flat(query, keys, keys, *where)[0]) == step_kernels.MOST_PARTS
 
 
 def given_ends() -> Tensor:
@@ -369,9 +369,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def test_decoding_by_kernels_finds_what_plain_decoding_finds(
     variant: str, kind: str, in_place: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Rows end at different times, and room is made several times; for doc2doc at first more than will be used."""
+    """Rows end at different times, and room is made several times; for two at first more than will be used."""
     monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
-    monkeypatch.setattr(docflat.caches, "FIRST_ROOM", 2 if variant != "doc2doc" else 5)
+    for module in (docflat.caches, docflat.systems.docflat):
+        monkeypatch.setattr(module, "FIRST_ROOM", 2 if variant not in ("doc2doc", "docflat-d") else 5)
     case = Case(variant, alone=kind == "alone")
     context = case.context(kind)
     expected = case.translate(context, in_place=False)

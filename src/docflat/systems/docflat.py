@@ -22,9 +22,9 @@ from docflat.attending import Memory, SideAttending
 from docflat.batches import Segments, Side
 from docflat.caches import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
 from docflat.config import ModelSizes
-from docflat.given import Change, Given, GivenFlat, attend_masked, given_by_group, given_by_segment, upright
-from docflat.layers import Attention, Gate, Norm, attend, fold, has_step_kernel, is_step, step_kernels
-from docflat.slots import Grown, Paths
+from docflat.given import Change, Given, GivenFlat, attend_masked, given_by_group, given_by_segment, upright, whole
+from docflat.layers import Attention, Gate, Norm, attend, fold, has_step_kernel, is_inference, is_step, step_kernels
+from docflat.slots import FIRST_ROOM, Grown, Paths
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -49,6 +49,12 @@ class DocFlatOptions:
 def blend(x: Tensor, read: Tensor, opening: Tensor) -> Tensor:
     """(1 - opening) x + opening read; (..., dim) each. Autocast may have made what was read of another type."""
     return torch.lerp(x, read.to(x.dtype), opening.to(x.dtype))
+
+
+def put(x: Tensor, where: Tensor, new: Tensor) -> Tensor:
+    """x (tokens, dim) with other rows at some places; written over where no gradient will ask for it."""
+    copy = Tensor.index_copy_ if is_inference() else Tensor.index_copy
+    return copy(x, 0, where, new.to(x.dtype))
 
 
 class FlatBatchAttention(nn.Module):
@@ -124,7 +130,7 @@ class FlatBatchAttention(nn.Module):
         where, groups = self.flat(side)
         flat = x[where]
         mixed = attend(*self.attention.project(flat), groups, groups, causal)
-        return x.index_copy(0, where, self.mix_heads(flat, mixed).to(x.dtype))
+        return put(x, where, self.mix_heads(flat, mixed))
 
     def compile(self, *_: Any, **__: Any) -> None:
         """Not by itself: it is compiled with what stands around it (`start_source`), which it would cut in pieces."""
@@ -158,7 +164,7 @@ class FlatBatchAttention(nn.Module):
         query = rows.pad(self.attention.queries(x[where])).transpose(1, 2)  # (rows, heads, longest, size)
         mixed = attend_masked(query, given.keys, given.values, given.seen[:, None])
         read = rows.unpad(mixed.transpose(1, 2), len(where))
-        return x.index_copy(0, where, self.mix_heads(x[where], read).to(x.dtype))
+        return put(x, where, self.mix_heads(x[where], read))
 
 
 def fold_gates(model: Transformer) -> None:
@@ -253,8 +259,10 @@ class FlatMixer:
     ) -> None:
         self.model, self.flat, self.paths = model, flat, paths
         self.given = given  # start symbols of this batch's sentences, or the whole global context
-        nothing = given.keys.new_zeros(len(prefix.rows), flat.attention.heads, 0, given.keys.shape[-1])
-        self.grown = [Grown(nothing), Grown(nothing)]  # keys and values of the own sentence, few: both as rows
+        # Keys and values of the own sentence, few: both as rows. On a GPU, where they mostly stay, with room.
+        room = whole(FIRST_ROOM * paths.beam) if has_step_kernel(given.keys, paths.beam) else 0
+        none_yet = given.keys.new_zeros(2, len(prefix.rows), flat.attention.heads, room, given.keys.shape[-1])
+        self.grown = [Grown(part, room=room) for part in none_yet]
         self.growing, self.stays = growing, not growing
         if growing:
             assert isinstance(given, Given)
@@ -262,7 +270,7 @@ class FlatMixer:
             self.first_position = prefix.rows.lengths  # (all rows,)
             self.live = torch.arange(len(prefix.rows), device=given.keys.device)
             # Of every row, also of finished ones: its best hypothesis.
-            self.best = [given.keys.new_zeros(groups * slots, *nothing.shape[1:]) for _ in self.grown]
+            self.best = [part.new_zeros(groups * slots, part.shape[1], 0, part.shape[3]) for part in none_yet]
             self.best_length = torch.zeros(groups * slots, dtype=torch.long, device=given.keys.device)
             slot = torch.arange(slots, device=given.keys.device)
             self.earlier = slot[None, :] < slot[:, None]  # (slots, slots): seeing row, seen row
@@ -294,13 +302,13 @@ class FlatMixer:
         if has_step_kernel(flat.attention.split(x), paths.beam) and not growing:
             query, key, value = flat.attention.project(shown)
             read = attend(query, key, value, groups, groups, causal=True)[place]
-            mixed = x.index_copy(0, where, flat.mix_heads(own, read))
+            mixed = put(x, where, flat.mix_heads(own, read))
             in_place = GivenFlat(key, value, groups, last + 1, prefix.group_rows.longest)
             return mixed, cls(model, flat, in_place, paths, prefix, growing)
         padded = given_by_segment(*flat.attention.keys_values(shown), groups)
         # Of the context keys and values will do: no row sees what the tokens of another one read.
         given = given_until(padded.keys, padded.values, groups, place, slots)
-        mixed = x.index_copy(0, where, flat.mix_heads(own, given.read(flat.attention.queries(own))))
+        mixed = put(x, where, flat.mix_heads(own, given.read(flat.attention.queries(own))))
         if last is not place:  # else it is the start symbols alone that were read
             given = given_until(padded.keys, padded.values, groups, last)
         return mixed, cls(model, flat, given, paths, prefix, growing)
@@ -322,7 +330,7 @@ class FlatMixer:
         seen = [part.expand(len(rows), rows.longest, -1) for part in (kept.seen, earlier)]
         read = attend_masked(query, given.keys, given.values, torch.cat(seen, dim=2)[:, None])
         read = rows.unpad(read.transpose(1, 2), len(where))
-        mixed = x.index_copy(0, where, flat.mix_heads(x[where], read))
+        mixed = put(x, where, flat.mix_heads(x[where], read))
         return mixed, cls(model, flat, given, paths, prefix, growing=False)
 
     def step(self, x: Tensor) -> Tensor:
