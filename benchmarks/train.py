@@ -29,12 +29,13 @@ from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
 from docflat.corpus import Corpus
 from docflat.decoding import SentenceList
+from docflat.learner import Learner
 from docflat.meter import Meter
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
+from docflat.steps import Step, steps_from
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS, find_system
-from docflat.training import Learner, Step, steps_from
 from docflat.transformer import Transformer, Vocabulary
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)

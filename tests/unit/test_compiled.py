@@ -13,8 +13,8 @@ from docflat import attending, layers
 from docflat.batches import Batch, Batches
 from docflat.config import ModelSizes, RowSettings
 from docflat.decoding import SentenceList
+from docflat.learner import compile_parts
 from docflat.systems import SYSTEMS, docflat, find_system
-from docflat.training import compile_parts
 from docflat.transformer import Transformer, Vocabulary
 
 SIZES = ModelSizes(dim=128, heads=2, feed_forward=256, encoder_layers=3, decoder_layers=2)

@@ -13,9 +13,9 @@ from docflat.batches import Batch, Batches
 from docflat.config import ModelSizes, RowSettings
 from docflat.decoding import SentenceList
 from docflat.graphs import TILE, DoesNotFit, StepGraph, fill, pack, shapes_around, unpack
+from docflat.learner import compile_parts
 from docflat.loss import IGNORED
 from docflat.systems import SYSTEMS, find_system
-from docflat.training import compile_parts
 from docflat.transformer import Transformer, Vocabulary
 
 SIZES = ModelSizes(dim=64, heads=2, feed_forward=96, encoder_layers=3, decoder_layers=2)
