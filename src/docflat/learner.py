@@ -152,6 +152,18 @@ class Learner:
             meter.add(batch, plain)
 
 
+def sentence_model(model: Transformer) -> Transformer:
+    """What a model shares with every other of its sizes: shapes only."""
+    with torch.device("meta"):
+        return Transformer(model.sizes, model.vocabulary)
+
+
+def rates_of(model: Transformer, factor: float) -> dict[str, float]:
+    """By name, of each parameter its factor to the learning rate: this one for what the sentence model has too."""
+    shared = set(sentence_model(model).state_dict())
+    return {name: factor if name in shared else 1.0 for name, _ in model.named_parameters()}
+
+
 def compile_parts(model: Transformer) -> None:
     """Compile what a batch passes through, each once for batches of all lengths.
 
@@ -167,8 +179,7 @@ def compile_parts(model: Transformer) -> None:
     model.start_source = torch.compile(model.start_source, **how)  # type: ignore[method-assign]
     model.start_target = torch.compile(model.start_target, **how)  # type: ignore[method-assign]
     model.grade = torch.compile(model.grade, **how)
-    with torch.device("meta"):
-        base = {name for name, _ in Transformer(model.sizes, model.vocabulary).named_children()}
+    base = {name for name, _ in sentence_model(model).named_children()}
     own = [part for name, part in model.named_children() if name not in base]
     for part in (*model.encoder, *model.decoder, *own):
         part.compile(**how)

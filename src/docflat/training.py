@@ -31,7 +31,7 @@ from docflat.checkpoints import (
 from docflat.console import warn
 from docflat.corpus import Array, Corpus
 from docflat.errors import InputError
-from docflat.learner import Learner
+from docflat.learner import Learner, rates_of
 from docflat.log import Log
 from docflat.meter import Meter
 from docflat.processes import Processes
@@ -267,9 +267,7 @@ class StageTraining:
     def _rates(self, model: Transformer, fresh: bool) -> dict[str, float]:
         """By name; fresh: nothing was trained before, so everything is trained alike."""
         factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
-        with torch.device("meta"):
-            shared = set(Transformer(self.recipe.model, model.vocabulary).state_dict())
-        rates = {name: factor if name in shared and not fresh else 1.0 for name, _ in model.named_parameters()}
+        rates = rates_of(model, 1.0 if fresh else factor)
         if not any(rates.values()):
             raise InputError(f"stages[{self.number}].sentence_rate: with 0 nothing of {self.stage.system} is trained")
         return rates
