@@ -29,13 +29,14 @@ from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
 from docflat.corpus import Corpus
 from docflat.decoding import SentenceList
+from docflat.learner import Learner, rates_of
 from docflat.meter import Meter
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
+from docflat.steps import Step, steps_from
 from docflat.subwords import Subwords
 from docflat.systems import SYSTEMS, find_system
-from docflat.training import Learner, Step, steps_from
-from docflat.transformer import Transformer, Vocabulary
+from docflat.transformer import Vocabulary
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
 
@@ -89,8 +90,7 @@ class Run:
         rows = system.rows_of(RowSettings())
         stage = Stage(name, rows=rows, batch_tokens=options.batch_tokens, accumulate=1)
         recipe = Recipe(Path(), Path(), (stage,), sizes, precision=options.precision, compile=options.compile)
-        sentence_model = set(Transformer(sizes, vocabulary).state_dict())  # what some systems leave as it was
-        rates = {part: system.sentence_rate if part in sentence_model else 1.0 for part, _ in model.named_parameters()}
+        rates = rates_of(model, system.sentence_rate)  # some systems leave the sentence model as it was
         before = torch.cuda.memory_allocated() if self.device.type == "cuda" else 0
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()

@@ -36,11 +36,12 @@ from docflat.batches import Batch, Batches
 from docflat.config import ModelSizes, RowSettings
 from docflat.console import print_table
 from docflat.graphs import shapes_around
+from docflat.learner import SAMPLE, Learner
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
+from docflat.steps import Step
 from docflat.subwords import Subwords
 from docflat.systems import find_system
-from docflat.training import SAMPLE, Learner, Step
 from docflat.transformer import Vocabulary
 
 SMOOTHING, DROPOUT = 0.1, 0.1

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.batches import Batch, Layout, make_batch
+from docflat.batches import Batch, Batches, Layout, Plan, make_batch
 from docflat.config import ModelSizes, RowSettings
 from docflat.rows import Rows
 from docflat.systems import SYSTEMS, System
@@ -116,6 +116,18 @@ def layout_for(name: str, words: int = TEXT_SIZE - MASK - 1) -> Layout:
 def vocabulary_for(words: int) -> Vocabulary:
     text_size = MASK + 1 + words
     return Vocabulary(text_size + INDEX_TOKENS, text_size, BOS, EOS, MASK)
+
+
+def an_epoch(name: str, vocabulary: Vocabulary, median: int, budget: int) -> Plan:
+    """Documents of 10 sentences, from 1 word to 150, as a system trains on them."""
+    system, rng = SYSTEMS[name], np.random.default_rng(0)
+    sides = []
+    for _ in range(2):
+        lengths = np.clip(rng.lognormal(np.log(median), 0.8, 400), 1, 150).astype(int)
+        sides.append(Sentences([rng.integers(4, vocabulary.text_size, n).tolist() for n in lengths]))
+    rows = system.rows_of(RowSettings())
+    layout = system.layout(rows, vocabulary)
+    return Batches(np.arange(0, 401, 10), *sides, rows, layout, budget, shuffle_rows=system.sentence_level).plan(rng)
 
 
 @dataclass(frozen=True)

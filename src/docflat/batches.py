@@ -6,11 +6,9 @@ self-attention, groups of rows (the current sentences of one document) for flat-
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -379,43 +377,3 @@ class Plan:
         rows = rows.take(np.argsort(rows.group < 0, kind="stable"))
         source = self.batches
         return make_batch(source.source, source.target, rows, source.layout, not source.settings.document_mask)
-
-
-T = TypeVar("T")
-
-
-def ahead(items: Iterable[Callable[[], T]], depth: int = 4) -> Generator[T, None, None]:
-    """Compute items in a background thread, up to `depth` ahead of their use."""
-    ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(maxsize=depth)
-    stop = threading.Event()
-
-    def put(item: tuple[T | None, BaseException | None]) -> None:
-        while not stop.is_set():
-            try:
-                return ready.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-
-    def work() -> None:
-        try:
-            for item in items:
-                if stop.is_set():
-                    return
-                put((item(), None))
-            put((None, StopIteration()))
-        except BaseException as error:  # handed to the consumer, whoever it concerns
-            put((None, error))
-
-    worker = threading.Thread(target=work, daemon=True)
-    worker.start()
-    try:
-        while True:
-            value, error = ready.get()
-            if isinstance(error, StopIteration):
-                return
-            if error is not None:
-                raise error
-            yield value  # type: ignore[misc]
-    finally:
-        stop.set()
-        worker.join()  # Python must not end while the thread is inside of torch

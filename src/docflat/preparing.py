@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import compress, tee, zip_longest
@@ -77,33 +77,20 @@ def prepare(
     documents. `clean` leaves bad pairs out of the training text (see cleaning.py), `exclude` names files of source
     sentences that must not be in it.
     """
-    if not pairs:
-        raise InputError("nothing to prepare: no training files")
-    if learn_from < 1:
-        raise InputError(f"subwords cannot be learned from {learn_from} sentences")
-    if hold_out < 0:
-        raise InputError(f"cannot hold out {hold_out} sentences")
-    for pair in (*pairs, *valid_pairs):
-        _check_files(pair)
+    _check(pairs, valid_pairs, learn_from, hold_out)
     texts = _texts(pairs, loose, Cleaning(clean, exclude) if clean or exclude else None)
     valid_texts = _texts(valid_pairs)
     if tokenizer is not None and Path(tokenizer).is_dir():
         tokenizer = Path(tokenizer) / "tokenizer.json"
-    subwords = None if tokenizer is None else Subwords.load(tokenizer)
-    if subwords is not None and moses is not None and moses != subwords.moses:
-        raise InputError(f"was not learned with Moses for {moses[0]} and {moses[1]}", tokenizer)
+    subwords = None if tokenizer is None else _load_subwords(tokenizer, moses)
     if force:
         _check_replaceable(Path(out))
     with whole_folder(Path(out), force) as folder:
-        with progress("counting") as advance:
-            sizes, valid_sizes = _document_sizes(texts, advance), _document_sizes(valid_texts, advance)
+        given, given_valid = _count(texts, valid_texts, hold_out)
         dropped = {text.name: dict(text.dropped) for text in texts}
-        if not len(sizes):
-            raise InputError("nothing to prepare: cleaning leaves no sentence")
-        held = choose_held_out(sizes, 0 if valid_pairs else hold_out)
-        notes = [] if valid_pairs or not hold_out else _hold_out_notes(sizes, held)
+        notes = [] if valid_pairs or not hold_out else _hold_out_notes(given.sizes, given.held)
         if subwords is None:
-            subwords = _learn(texts, sizes, held, learn_from, vocabulary, index_tokens, moses)
+            subwords = _learn(given, learn_from, vocabulary, index_tokens, moses)
             if subwords.text_size < vocabulary:
                 notes.append(f"The text has only {subwords.text_size} subwords, not {vocabulary}.")
         subwords.save(folder / "tokenizer.json")
@@ -115,24 +102,18 @@ def prepare(
             "learn_from": learn_from if tokenizer is None else None,
             "hold_out": None if valid_pairs else hold_out,
         }
-        with ExitStack() as stack:
-            advance = stack.enter_context(progress("encoding", total=int(sizes.sum() + valid_sizes.sum())))
-            about_train: dict[str, Any] = {"files": [_describe(text.pair) for text in texts], **about}
-            if clean or exclude:
-                about_train |= {"clean": clean, "exclude": [file.name for file in exclude], "dropped": dropped}
-            about_valid = {"files": [_describe(pair) for pair in valid_pairs or pairs], **about}
-            train = stack.enter_context(CorpusWriter(folder / "train", subwords.size, about_train))
-            valid = train
-            if valid_pairs or held.any():
-                valid = stack.enter_context(CorpusWriter(folder / "valid", subwords.size, about_valid))
-            _encode(texts, sizes, [valid if each else train for each in held], subwords, advance)
-            _encode(valid_texts, valid_sizes, [valid] * len(valid_sizes), subwords, advance)
+        about_train: dict[str, Any] = {"files": [_describe(text.pair) for text in texts], **about}
+        if clean or exclude:
+            about_train |= {"clean": clean, "exclude": [file.name for file in exclude], "dropped": dropped}
+        about_valid = {"files": [_describe(pair) for pair in valid_pairs or pairs], **about}
+        has_valid = valid_pairs or given.held.any()
+        train, valid = _write(folder, given, given_valid, subwords, about_train, about_valid if has_valid else None)
         return Prepared(
             Path(out),
             subwords.text_size,
             subwords.index_tokens,
             train.counts,
-            None if valid is train else valid.counts,
+            None if valid is None else valid.counts,
             tuple(notes),
             train.parts,
             dropped,
@@ -190,6 +171,24 @@ def part_names(files: Sequence[Path]) -> list[str]:
     return names
 
 
+class _Counted(NamedTuple):
+    """Texts of which it is known what documents they have."""
+
+    texts: Sequence[_Text]
+    sizes: Array  # (documents,) int64: sentences of each
+    held: Array  # (documents,) bool: whether it is for validation
+
+
+def _count(texts: Sequence[_Text], valid_texts: Sequence[_Text], hold_out: int) -> tuple[_Counted, _Counted]:
+    """The texts for training, of which some may be held out, and those for validation."""
+    with progress("counting") as advance:
+        sizes, valid_sizes = _document_sizes(texts, advance), _document_sizes(valid_texts, advance)
+    if not len(sizes):
+        raise InputError("nothing to prepare: cleaning leaves no sentence")
+    held = choose_held_out(sizes, 0 if valid_texts else hold_out)
+    return _Counted(texts, sizes, held), _Counted(valid_texts, valid_sizes, np.ones(len(valid_sizes), bool))
+
+
 def choose_held_out(sizes: Array, sentences: int) -> Array:
     """Which documents of these sizes to keep from training: (documents,) bool.
 
@@ -219,17 +218,18 @@ def _hold_out_notes(sizes: Array, held: Array) -> list[str]:
     return []
 
 
+def _load_subwords(file: str | os.PathLike[str], moses: tuple[str, str] | None) -> Subwords:
+    subwords = Subwords.load(file)
+    if moses is not None and moses != subwords.moses:
+        raise InputError(f"was not learned with Moses for {moses[0]} and {moses[1]}", file)
+    return subwords
+
+
 def _learn(
-    texts: Sequence[_Text],
-    sizes: Array,
-    held: Array,
-    learn_from: int,
-    vocabulary: int,
-    index_tokens: int,
-    moses: tuple[str, str] | None,
+    given: _Counted, learn_from: int, vocabulary: int, index_tokens: int, moses: tuple[str, str] | None
 ) -> Subwords:
-    with progress("learning subwords", total=int(sizes.sum())) as advance:
-        sources, targets = tee(_sample(texts, sizes, held, learn_from, advance))
+    with progress("learning subwords", total=int(given.sizes.sum())) as advance:
+        sources, targets = tee(_sample(given, learn_from, advance))
         return Subwords.learn(
             (source for source, _ in sources),
             vocabulary,
@@ -239,14 +239,12 @@ def _learn(
         )
 
 
-def _sample(
-    texts: Sequence[_Text], sizes: Array, held: Array, most: int, advance: Advance
-) -> Iterator[tuple[str, str]]:
+def _sample(given: _Counted, most: int, advance: Advance) -> Iterator[tuple[str, str]]:
     """Sentence pairs evenly spread through what is not held out: `most`, or all if there are fewer."""
-    available = int(sizes[~held].sum())
+    available = int(given.sizes[~given.held].sum())
     wanted = min(most, available)
     place = 0
-    for (source, target), skip in zip(_documents(texts, advance), held, strict=False):
+    for (source, target), skip in zip(_documents(given.texts, advance), given.held, strict=False):
         if skip:
             continue
         for sentences in zip(source, target, strict=True):
@@ -265,17 +263,32 @@ class _Piece(NamedTuple):
     is_end: bool
 
 
-def _encode(
-    texts: Sequence[_Text],
-    sizes: Array,
-    writers: Sequence[CorpusWriter],
+def _write(
+    folder: Path,
+    given: _Counted,
+    given_valid: _Counted,
     subwords: Subwords,
-    advance: Advance,
-) -> None:
-    """Encode each document into its writer, many at a time."""
+    about_train: Mapping[str, Any],
+    about_valid: Mapping[str, Any] | None,
+) -> tuple[CorpusWriter, CorpusWriter | None]:
+    """Write the corpora and say what with; about_valid: None where there is nothing for validation."""
+    with ExitStack() as stack:
+        total = int(given.sizes.sum() + given_valid.sizes.sum())
+        advance = stack.enter_context(progress("encoding", total=total))
+        train = stack.enter_context(CorpusWriter(folder / "train", subwords.size, about_train))
+        valid = None
+        if about_valid is not None:
+            valid = stack.enter_context(CorpusWriter(folder / "valid", subwords.size, about_valid))
+        for each in (given, given_valid):
+            _encode(_pieces(each, train, valid or train), subwords, advance)
+    return train, valid
+
+
+def _encode(pieces: Iterable[_Piece], subwords: Subwords, advance: Advance) -> None:
+    """Encode each piece into its writer, many at a time."""
     chunk: list[_Piece] = []
     waiting = 0
-    for piece in _pieces(texts, sizes, writers):
+    for piece in pieces:
         chunk.append(piece)
         waiting += len(piece.source)
         if waiting >= CHUNK:
@@ -298,15 +311,15 @@ def _encode_chunk(chunk: Sequence[_Piece], subwords: Subwords) -> None:
         start = end
 
 
-def _pieces(texts: Sequence[_Text], sizes: Array, writers: Sequence[CorpusWriter]) -> Iterator[_Piece]:
-    documents = ((text.name, document) for text in texts for document in text.documents())
-    for found, size, writer in zip_longest(documents, sizes, writers):
+def _pieces(given: _Counted, train: CorpusWriter, valid: CorpusWriter) -> Iterator[_Piece]:
+    documents = ((text.name, document) for text in given.texts for document in text.documents())
+    for found, size, held in zip_longest(documents, given.sizes, given.held):
         if found is None or size is None or len(found[1][0]) != size:
             raise InputError("the files have changed while they were read")
         part, (source, target) = found
         for start in range(0, len(source), CHUNK):
             end = start + CHUNK
-            yield _Piece(source[start:end], target[start:end], writer, part, end >= len(source))
+            yield _Piece(source[start:end], target[start:end], valid if held else train, part, end >= len(source))
 
 
 def _documents(texts: Sequence[_Text], advance: Advance) -> Iterator[tuple[list[str], list[str]]]:
@@ -333,10 +346,17 @@ def _files(pair: Pair) -> dict[str, Path]:
     return {what: Path(file) for what, file in files.items() if file is not None}
 
 
-def _check_files(pair: Pair) -> None:
-    for file in _files(pair).values():
-        if file.exists() and not file.is_file():
-            raise InputError("must be an ordinary file: it is read more than once", file)
+def _check(pairs: Sequence[Pair], valid_pairs: Sequence[Pair], learn_from: int, hold_out: int) -> None:
+    if not pairs:
+        raise InputError("nothing to prepare: no training files")
+    if learn_from < 1:
+        raise InputError(f"subwords cannot be learned from {learn_from} sentences")
+    if hold_out < 0:
+        raise InputError(f"cannot hold out {hold_out} sentences")
+    for pair in (*pairs, *valid_pairs):
+        for file in _files(pair).values():
+            if file.exists() and not file.is_file():
+                raise InputError("must be an ordinary file: it is read more than once", file)
 
 
 def _describe(pair: Pair) -> dict[str, Any]:

@@ -1,67 +1,61 @@
 """Contrastive pronouns from aligned English-German documents: "it" that is er, sie or es by what it refers to.
 
 Rules and word lists, no parser. They ask for much, so that what they keep is right: docs/contrast.md says how often
-it is. German nouns have a capital, and the genders of those in a corpus can be learned from their determiners.
+it is. What a noun is, and its gender, genders.py knows.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from docflat.contrastive import ContrastiveExample, Fields
 from docflat.documents import Document
+from docflat.genders import MAY_SHOW, SHOWN, WORD, Genders, head, is_noun, word_set
 
 WINDOW = 3  # sentences back in which there must be a noun that fits
 
-_WORD = re.compile(r"\w+(?:-\w+)*-?|[^\w\s]")  # "Sicherheits- und Handelspolitik": a hyphen may end a word
 _GENDERS = {"er": "m", "ihn": "m", "sie": "f", "es": "n"}
 _NOMINATIVE, _ACCUSATIVE = ("er", "sie", "es"), ("ihn", "sie", "es")
 _ENDS = frozenset(".?!:…\"„“”»«'()-–—")
 _BREAKS = _ENDS | frozenset(",;")
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # English. Contractions fall apart: "it's" is "it", "'", "s".
-_PERSONS = _words(
+_PERSONS = word_set(
     "he him his she her hers they them himself herself themselves who someone everyone anyone whoever man woman mother"
     " father wife husband girl boy lady king queen"
 )
-_YOU = _words("you your yours yourself")
-_BE = _words("is was be been being s isn wasn")
-_MODALS = _words(
+_YOU = word_set("you your yours yourself")
+_BE = word_set("is was be been being s isn wasn")
+_MODALS = word_set(
     "will would can could may might must should shall ll d won wouldn couldn shouldn has had have hasn hadn"
 )
-_AUXILIARIES = _BE | _MODALS | _words("does did do doesn didn")
-_ADVERBS = _words(
+_AUXILIARIES = _BE | _MODALS | word_set("does did do doesn didn")
+_ADVERBS = word_set(
     "also just only never always still now really already then not actually often even currently simply clearly"
     " certainly probably usually first once finally therefore thus again t ' ’"
 )
-_STARTERS = _words(
+_STARTERS = word_set(
     "and but or so that if when because as than while since although though where what why how which whether unless"
     " until before after once yet nor then whereas perhaps maybe however today here now"
 )
-_PREPOSITIONS = _words(
+_PREPOSITIONS = word_set(
     "of to in on at by for with about from into onto over under through between against without within upon around"
     " like behind beyond out off up down towards toward near inside outside across along"
 )
-_NO_VERBS = _words("as across towards this us its always perhaps besides")
-_DETERMINERS = _words("the this that a an our my your each every its no any some another")
-_PREDICATES = _DETERMINERS | _words("one two what all nothing something everything his her their")
+_NO_VERBS = word_set("as across towards this us its always perhaps besides")
+_DETERMINERS = word_set("the this that a an our my your each every its no any some another")
+_PREDICATES = _DETERMINERS | word_set("one two what all nothing something everything his her their")
 # With these, "it" is nothing in particular, or all that was said before.
-_IMPERSONAL = _words(
+_IMPERSONAL = word_set(
     "seems seem seemed appears appear appeared turns turned turn happens happened happen rains rained raining snows"
     " takes took take matters matter mattered follows remains goes went says said hurts depends sounds looks feels"
     " felt looked sounded means meant becomes became makes made make comes came costs cost helps pays paid gets got"
     " strikes struck occurred occurs worked works sense late early time cold dark"
 )
-_STATED = _words(
+_STATED = word_set(
     "do did does done doing say said saying says know knew known knows think thought believe believed mean meant"
     " means make makes made making find finds found see saw seen understand hear heard tell told admit guess hope call"
     " take takes took put like love hate get got getting mind regret worth consider considers considered deem imagine"
@@ -69,19 +63,19 @@ _STATED = _words(
 )
 
 # German
-_OTHER_NOMINATIVES = _words("ich du wir man wer")
-_PASSIVE = _words("wird werden wurde wurden worden ist sind war")
-_PLURAL_VERBS = _words(
+_OTHER_NOMINATIVES = word_set("ich du wir man wer")
+_PASSIVE = word_set("wird werden wurde wurden worden ist sind war")
+_PLURAL_VERBS = word_set(
     "sind waren haben hatten hätten werden wurden würden können konnten könnten müssen mussten müssten sollen sollten"
     " wollen wollten dürfen durften dürften mögen möchten wären seien wissen tun"
 )
-_SINGULAR_VERBS = _words(
+_SINGULAR_VERBS = word_set(
     "ist war sei wäre hat hatte hätte wird wurde würde kann konnte könnte muss muß musste mußte müsste soll sollte"
     " will wollte darf durfte dürfte mag möchte ging kam gab stand lag blieb ließ lässt läßt hielt fand nahm sah"
 )
-_COPULAS = _words("ist war sei wäre wird wurde werden bleibt blieb")
-_ARTICLES = _words("ein eine kein keine der die das")
-_IMPERSONAL_ES = _words(
+_COPULAS = word_set("ist war sei wäre wird wurde werden bleibt blieb")
+_ARTICLES = word_set("ein eine kein keine der die das")
+_IMPERSONAL_ES = word_set(
     "gibt gab gäbe geben gebe gegeben geht ging gehe gehen handelt handelte heißt hieß kommt kam scheint schien"
     " scheine regnet gilt galt bedarf bedurfte fehlt mangelt bleibt blieb liegt lag stellt zeigt gelingt gelang"
     " gelungen leid schadet lohnt dauert dauerte stimmt reicht genügt passiert geschieht geschah sein wäre"
@@ -90,67 +84,16 @@ _IMPERSONAL_ES = _words(
 _ANNOUNCED = re.compile(
     r"\b(dass|daß|ob|zu [a-zäöü]+n|(?:ab|an|auf|aus|bei|ein|fort|hin|her|mit|nach|vor|weg|zu)zu[a-zäöü]+n)\b"
 )
-_NEUTER_DETERMINERS = _words("das dieses jenes jedes ein kein mein dein sein ihr unser euer")
-_JOINTS = _words(
+_NEUTER_DETERMINERS = word_set("das dieses jenes jedes ein kein mein dein sein ihr unser euer")
+_JOINTS = word_set(
     "und aber doch wenn da weil dass daß denn ob als nachdem während obwohl sobald solange falls bevor bis also auch"
     " oder sondern and but if because when that while since although though as so for once until before after or yet"
 )
 # "Das Problem ist ..." speaks of what comes, not of the problem.
-_SHELLS = _words(
+_SHELLS = word_set(
     "Problem Beispiel Ziel Ergebnis Thema Jahr Mal Ausmaß Prinzip Argument Letzte Beste Wichtigste Ganze Einzige"
     " Gleiche Gegenteil Wort"
 )
-_NO_NOUNS = _words(
-    "Sie Ihnen Ihr Ihre Ihren Ihrem Eine Ein Einen Einer Das Der Die Den Dem Des Wenn Aber Und Wir Ich Man Dass Als"
-    " Wie Was Wann Auch Nur Noch Denn Doch Dies Diese Dieser Dieses Diesen Diesem Herr Frau Herren Damen Präsident"
-    " Präsidentin Kommissar Morgen Abend Tag Mann Auf Mit Für Von Vor Nach Bei Durch Ohne Gegen Über Unter Zwischen"
-    " Seit Weil Damit Obwohl Während Bevor Nachdem Sobald Solange Falls Dann Dort Hier Heute Jetzt Nun Ihn Nein Nicht"
-    " Kein Keine Alle Alles Jeder Jede Jedes Viele Einige Manche Mein Meine Unser Unsere Dein Deine Sein Seine Zum Zur"
-    " Vom Beim Ist Sind War Hat Haben Wird Werden Kann Muss Soll Daher Deshalb Also Selbst"
-)
-
-# What a determiner shows of the gender of its noun; "der" and "die" show little alone, but more together.
-_SHOWN = {
-    **dict.fromkeys(("das", "ins", "ans"), "n"),
-    **dict.fromkeys(("eine", "einer", "zur"), "f"),
-    "einen": "m",
-    **dict.fromkeys(("ein", "dem", "einem", "im", "am", "zum", "vom", "beim", "diesem", "jedem", "unserem"), "mn"),
-    "der": "der",
-    "die": "die",
-}
-_MAY_SHOW = {"m": _words("m mn der"), "f": _words("f der die"), "n": _words("n mn")}
-_SUFFIXES = {
-    "f": ("ung", "heit", "keit", "schaft", "tät", "ion", "ik", "enz", "anz", "ie"),
-    "n": ("chen", "lein", "ment", "tum", "zeug"),
-    "m": ("ismus", "ling"),
-}
-
-
-class Genders:
-    """The genders of German nouns, learned from the determiners before them."""
-
-    def __init__(self, sentences: Iterable[str]) -> None:
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
-        for sentence in sentences:
-            words = _WORD.findall(sentence)
-            for index, word in enumerate(words):
-                shown = _SHOWN.get(word.lower())
-                noun = _head(words[index + 1 : index + 3]) if shown else None
-                if shown and noun:
-                    counts[noun][shown] += 1
-        self._known = {noun: gender for noun, seen in counts.items() if (gender := _gender(seen)) is not None}
-
-    def of(self, noun: str) -> str | None:
-        """m, f or n; a compound has the gender of its last part. None: unknown, or a plural."""
-        for start in range(max(len(noun) - 3, 1)):
-            part = noun[start:].lstrip("-")
-            known = self._known.get(part[:1].upper() + part[1:])
-            if known is not None:
-                return known
-        for gender, suffixes in _SUFFIXES.items():
-            if len(noun) > 5 and noun.endswith(suffixes):
-                return gender
-        return None
 
 
 def find_examples(document: Document, genders: Genders, context: int) -> Iterator[ContrastiveExample]:
@@ -220,11 +163,11 @@ class _Pronoun:
 
 
 def _find_pronoun(source: str, target: str) -> _Pronoun | None:
-    written = _WORD.findall(source)
+    written = WORD.findall(source)
     english = [word.lower() for word in written]
     if english.count("it") != 1 or "IT" in written or _PERSONS & set(english):
         return None
-    german = _WORD.findall(target)
+    german = WORD.findall(target)
     places = [index for index, word in enumerate(german) if word.lower() in _GENDERS]
     if len(places) != 1:
         return None
@@ -331,14 +274,14 @@ def _candidates(pronoun: _Pronoun, before: Sequence[str], genders: Genders) -> l
     """The nouns that have the gender of a pronoun, or may have it; the nearest sentence first."""
     wanted = _GENDERS[pronoun.form]
     found = []
-    for distance, words in enumerate((pronoun.german[: pronoun.index], *map(_WORD.findall, reversed(before)))):
+    for distance, words in enumerate((pronoun.german[: pronoun.index], *map(WORD.findall, reversed(before)))):
         shown = ""  # by the last determiner
         for word in words:
-            if _is_noun(word):
+            if is_noun(word):
                 gender = genders.of(word)
-                if gender == wanted or (gender is None and shown in _MAY_SHOW[wanted]):
+                if gender == wanted or (gender is None and shown in MAY_SHOW[wanted]):
                     found.append(_Noun(word, distance, gender == wanted))
-            shown = _SHOWN.get(word.lower(), shown if word.islower() else "")
+            shown = SHOWN.get(word.lower(), shown if word.islower() else "")
     return found
 
 
@@ -362,7 +305,7 @@ def _distance_of_es(pronoun: _Pronoun, source_before: str, target_before: str, g
         return 0 if any(_opens_with_neuter(german[start:], genders) for start in starts) else None
     if _BREAKS & {*english, *german}:
         return None
-    english, german = [word.lower() for word in _WORD.findall(source_before)], _WORD.findall(target_before)
+    english, german = [word.lower() for word in WORD.findall(source_before)], WORD.findall(target_before)
     for start, other in zip(_openings(english)[:1], _openings(german)[:1], strict=False):
         if english[start] in _DETERMINERS and _opens_with_neuter(german[other:], genders):
             return 1
@@ -387,40 +330,12 @@ def _openings(words: Sequence[str]) -> list[int]:
 
 
 def _opens_with_neuter(words: Sequence[str], genders: Genders) -> bool:
-    noun = _head(words[1:4]) if words[0].lower() in _NEUTER_DETERMINERS else None
+    noun = head(words[1:4]) if words[0].lower() in _NEUTER_DETERMINERS else None
     return noun is not None and noun not in _SHELLS and not noun.endswith("ste") and genders.of(noun) == "n"
-
-
-def _head(words: Sequence[str]) -> str | None:
-    """The first noun, if only adjectives stand before it."""
-    for word in words:
-        if _is_noun(word):
-            return word
-        if not (word.islower() and word.endswith(("e", "en", "er", "es", "em"))):
-            return None
-    return None
-
-
-def _is_noun(word: str) -> bool:
-    return len(word) > 2 and word[0].isupper() and not word.isupper() and word not in _NO_NOUNS
-
-
-def _gender(seen: Counter[str]) -> str | None:
-    """The gender that the determiners of a noun show."""
-    sure = {gender: seen[gender] for gender in "mfn"}
-    best = max(sure, key=lambda gender: sure[gender])
-    against = {"n": seen["der"] + seen["die"], "f": seen["mn"], "m": 0}[best]
-    if sure[best] > against and sure[best] * 2 > sum(sure.values()):
-        return best
-    if seen["der"] > sure["n"] and seen["mn"] and not sure["f"]:
-        return "m"
-    if seen["die"] and seen["der"] > 1 and not seen["mn"]:
-        return "f"
-    return None
 
 
 def _replace(sentence: str, index: int, form: str) -> str:
     """The sentence with another word in that place, with a capital where that was."""
-    found = list(_WORD.finditer(sentence))[index]
+    found = list(WORD.finditer(sentence))[index]
     written = form.capitalize() if found.group()[0].isupper() else form
     return sentence[: found.start()] + written + sentence[found.end() :]

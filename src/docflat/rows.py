@@ -85,6 +85,21 @@ def mix(rows: Rows, share: float, rng: np.random.Generator) -> Rows:
     return replace(rows.take(order), group=np.where(chosen, MIXED + rows.group, rows.group))
 
 
+def with_contexts_of_others(rows: Rows, document: Array, rng: np.random.Generator) -> Rows:
+    """Give every row the whole context of a row of another document, so lengths are those of real contexts.
+
+    document (rows,): which one each is of.
+    """
+    with_context = np.flatnonzero(rows.group >= 0)
+    other = np.arange(len(rows))
+    again = with_context if len(np.unique(document[with_context])) > 1 else with_context[:0]
+    while len(again):
+        other[again] = rng.choice(with_context, len(again))
+        again = again[document[other[again]] == document[again]]
+    context = np.where(other == np.arange(len(other)), 0, rows.context[other])  # no other document: no context
+    return replace(rows, context=context, context_end=rows.sentence[other])
+
+
 def document_rows(
     documents: Array,
     source: Sentences,
@@ -130,16 +145,7 @@ def document_rows(
     rows = Rows(sentence, context, sentence, place, group)
 
     if settings.local_context == "irrelevant" and rng is not None:
-        # Every row gets the whole context of a row of another document, so lengths are those of real contexts.
-        with_context = np.flatnonzero(group >= 0)
-        other = np.arange(len(sentence))
-        again = with_context if len(np.unique(document[with_context])) > 1 else with_context[:0]
-        while len(again):
-            other[again] = rng.choice(with_context, len(again))
-            again = again[document[other[again]] == document[again]]
-        context = np.where(other == np.arange(len(other)), 0, context[other])  # no other document: no context
-        rows = Rows(sentence, context, sentence[other], place, group)
-
+        rows = with_contexts_of_others(rows, document, rng)
     rows = trim(rows, source, target, settings.max_tokens, target_context)
     empty = (np.diff(source.ends)[sentence] == 0) | (np.diff(target.ends)[sentence] == 0)
     fits = np.maximum(*row_lengths(rows, source, target, target_context)) <= settings.max_tokens

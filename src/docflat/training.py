@@ -5,20 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.parallel import DistributedDataParallel
 
 from docflat import __version__
 from docflat.atomic import alone
-from docflat.batches import Batch, Batches, Plan, ahead
+from docflat.batches import Batches
 from docflat.checkpoints import (
     Checkpoints,
     ModelConfig,
@@ -35,14 +31,14 @@ from docflat.checkpoints import (
 from docflat.console import warn
 from docflat.corpus import Array, Corpus
 from docflat.errors import InputError
-from docflat.graphs import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
-from docflat.layers import has_kernel
+from docflat.learner import Learner, rates_of
 from docflat.log import Log
 from docflat.meter import Meter
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.settings import to_mapping
 from docflat.shipped import model_folder
+from docflat.steps import ahead, steps_from
 from docflat.subwords import Subwords
 from docflat.systems import System, find_system
 from docflat.transformer import Transformer
@@ -60,65 +56,6 @@ CHANGEABLE = {
     "tensorboard",
     "device",
 }
-
-
-SAMPLE = 64  # batches, from which the shapes of a graph are taken
-
-
-@dataclass(frozen=True)
-class Step:
-    """One update's share of this process."""
-
-    batches: list[Batch]
-    numbers: list[int]  # which of the step's micro-batches they are
-    labels: int  # of all micro-batches of the step
-    epoch: int  # where the next step starts
-    batch: int
-    packed: list[Tensor] | None = None  # its one batch as a graph of the step reads it
-
-
-def steps_from(
-    batches: Batches,
-    seeds: list[int],
-    progress: Progress,
-    accumulate: int,
-    processes: Processes,
-    pack: Callable[[Batch], list[Tensor] | None] = lambda batch: None,
-) -> Iterator[Callable[[], Step]]:
-    """The steps of a training from where it stands, epoch after epoch, without end.
-
-    pack: for a graph of the step; None where there is none, or the batch does not fit.
-    """
-
-    def planned(epoch: int) -> Future[Plan]:
-        return planner.submit(batches.plan, np.random.default_rng([*seeds, epoch]))
-
-    epoch, number = progress.epoch, progress.batch
-    planner = ThreadPoolExecutor(1)
-    # The next epoch is planned during this one: that takes seconds, in which a GPU would have nothing to do.
-    plan, upcoming = planned(epoch).result(), planned(epoch + 1)
-    try:
-        while True:
-            chosen: list[tuple[Plan, int]] = []
-            while len(chosen) < accumulate:
-                while number == len(plan):  # with sampling an epoch can be empty
-                    epoch, number = epoch + 1, 0
-                    plan, upcoming = upcoming.result(), planned(epoch + 1)
-                chosen.append((plan, number))
-                number += 1
-            after = (epoch + 1, 0) if number == len(plan) else (epoch, number)
-
-            def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
-                own = list(range(processes.rank, accumulate, processes.world))
-                laid_out = [chosen[i][0][chosen[i][1]] for i in own]
-                packed = pack(laid_out[0])
-                if processes.device.type == "cuda" and packed is None:
-                    laid_out = [batch.pin() for batch in laid_out]
-                return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after, packed)
-
-            yield lay_out
-    finally:
-        planner.shutdown(wait=False, cancel_futures=True)
 
 
 def learning_rate(step: int, peak: float, warmup: int, left: float = math.inf, cooldown: int = 0) -> float:
@@ -210,155 +147,6 @@ def differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]
         yield key, a, b
 
 
-def compile_parts(model: Transformer) -> None:
-    """Compile what a batch passes through, each once for batches of all lengths.
-
-    Layer by layer, not as a whole: the layers of a stack share one compilation, which takes seconds instead of
-    minutes, and nothing could be fused across them anyway but what lies between two matrix products.
-    """
-    # Two lengths that are equal by chance must not be taken for one and the same: that would compile anew later.
-    torch.fx.experimental._config.use_duck_shape = False
-    # The gradients of a norm in one kernel, for its input and its weights, are slower than in two (docs/speed.md).
-    fused = {"triton.mix_order_reduction": False}
-    options = {name: value for name, value in fused.items() if name in torch._inductor.list_options()}
-    how: dict[str, Any] = {"dynamic": True, "options": options}
-    model.start_source = torch.compile(model.start_source, **how)  # type: ignore[method-assign]
-    model.start_target = torch.compile(model.start_target, **how)  # type: ignore[method-assign]
-    model.grade = torch.compile(model.grade, **how)
-    with torch.device("meta"):
-        base = {name for name, _ in Transformer(model.sizes, model.vocabulary).named_children()}
-    own = [part for name, part in model.named_children() if name not in base]
-    for part in (*model.encoder, *model.decoder, *own):
-        part.compile(**how)
-
-
-class Learner:
-    """A model and how it is updated."""
-
-    def __init__(
-        self,
-        model: Transformer,
-        rates: Mapping[str, float],
-        stage: Stage,
-        recipe: Recipe,
-        processes: Processes,
-        seeds: list[int],
-    ) -> None:
-        """rates: of each parameter by name, its factor to the learning rate; with 0 it stays as it is."""
-        self.stage, self.processes, self.seeds = stage, processes, seeds
-        self.model = model.to(processes.device).train()
-        self.model.word_dropout = stage.word_dropout
-        groups: dict[float, list[torch.nn.Parameter]] = {}
-        for name, parameter in self.model.named_parameters():
-            parameter.requires_grad_(rates[name] > 0)
-            if rates[name] > 0:
-                groups.setdefault(rates[name], []).append(parameter)
-        self.optimizer = torch.optim.Adam(
-            [{"params": group, "factor": factor} for factor, group in groups.items()],
-            lr=0.0,
-            betas=stage.betas,
-            fused=True,
-        )
-        self.runner: Any = self.model
-        if recipe.compile:
-            compile_parts(self.model)
-        if processes.world > 1:
-            self.runner = DistributedDataParallel(self.runner)
-        half = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[recipe.precision]
-        kind = processes.device.type
-        self.cast = contextlib.nullcontext() if half is None else torch.autocast(kind, half)
-        self.half = recipe.precision == "fp16"
-        self.scaler = torch.amp.GradScaler(kind, init_scale=2.0**13, enabled=self.half)
-        # One batch a step, on one GPU, in a precision that needs no scaled losses: this can be recorded as a graph.
-        self.records = stage.accumulate == processes.world == 1 and recipe.compile and self.model.recordable
-        self.records &= kind == "cuda" and half == torch.bfloat16 and has_kernel(self._any_query(torch.bfloat16))
-        self.graph: StepGraph | None = None
-        self.shapes: Shapes | None = None
-
-    def _any_query(self, dtype: torch.dtype) -> Tensor:
-        sizes = self.model.sizes
-        return torch.empty(1, sizes.heads, sizes.dim // sizes.heads, dtype=dtype, device=self.processes.device)
-
-    def prepare(self, batches: Batches) -> None:
-        """Get ready for batches like these."""
-        if self.records:
-            # Those of the first epoch, also when a later one goes on: what is recorded must not depend on that.
-            plan = batches.plan(np.random.default_rng([*self.seeds, 0]))
-            some = [plan[number] for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]
-            if some:  # with sampling an epoch can be empty
-                self.shapes = shapes_around(some, batches.budget)
-
-    def pack(self, batch: Batch) -> list[Tensor] | None:
-        """The batch as the graph reads it, in memory that a GPU can copy from; None: it goes another way."""
-        if self.shapes is not None:
-            with contextlib.suppress(DoesNotFit):
-                return [flat.pin_memory() for flat in pack(fill(batch, self.shapes))]
-        return None
-
-    def scale_losses(self, progress: Progress) -> None:
-        """Go on with losses scaled for fp16 as they were."""
-        if self.half and progress.loss_scale:
-            as_it_was = {"scale": progress.loss_scale, "_growth_tracker": progress.loss_scale_steps}
-            self.scaler.load_state_dict({**self.scaler.state_dict(), **as_it_was})
-
-    def note_scale(self, progress: Progress) -> None:
-        if self.half:
-            state = self.scaler.state_dict()
-            progress.loss_scale, progress.loss_scale_steps = state["scale"], state["_growth_tracker"]
-
-    def update(self, step: Step, number: int, rate: float, meter: Meter) -> None:
-        """One step: all its micro-batches, then the optimiser."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * group["factor"]
-        if step.packed is not None and self._has_graph(step.batches[0]):
-            meter.add(step.batches[0], self._replay(step.packed, number))
-        else:
-            self._go_through(step, number, meter)
-        if self.stage.clip:
-            self.scaler.unscale_(self.optimizer)
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.stage.clip)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        if self.graph is None:
-            self.optimizer.zero_grad(set_to_none=True)
-
-    def _seed(self, number: int, micro: int) -> None:
-        """Chance depends on the micro-batch alone: not on how many processes there are, nor on interruptions."""
-        torch.manual_seed(int(np.random.SeedSequence([*self.seeds, number, micro]).generate_state(1)[0]))
-
-    def _has_graph(self, batch: Batch) -> bool:
-        """The first time, record one; where that cannot be done, say so once and train without."""
-        if self.graph is None and self.shapes is not None:
-            try:
-                self.graph = StepGraph(self.model, self.cast, self.stage.label_smoothing, fill(batch, self.shapes))
-            except RuntimeError as error:
-                warn(f"a step cannot be recorded as a CUDA graph, so steps are slower: {str(error).splitlines()[0]}")
-                self.shapes = None
-                self.optimizer.zero_grad(set_to_none=True)
-        return self.graph is not None
-
-    def _replay(self, packed: list[Tensor], number: int) -> Tensor:
-        """The gradients of a step from its graph; its plain loss."""
-        assert self.graph is not None
-        self._seed(number, 0)
-        return self.graph(packed)
-
-    def _go_through(self, step: Step, number: int, meter: Meter) -> None:
-        """The gradients of a step, batch by batch."""
-        world = self.processes.world
-        if self.graph is not None:  # its gradients stay where they are
-            torch._foreach_zero_([x.grad for x in self.model.parameters() if x.grad is not None])
-        for nth, (micro, batch) in enumerate(zip(step.numbers, step.batches, strict=True)):
-            self._seed(number, micro)
-            last = nth == len(step.batches) - 1
-            with contextlib.nullcontext() if last or world == 1 else self.runner.no_sync():
-                with self.cast:
-                    loss, plain = self.runner(batch.to(self.processes.device), self.stage.label_smoothing)
-                # DistributedDataParallel takes the mean over processes; the loss is a mean over labels.
-                self.scaler.scale(loss * (world / step.labels)).backward()
-            meter.add(batch, plain)
-
-
 class StageTraining:
     """One stage: its data, its model and its loop."""
 
@@ -384,71 +172,13 @@ class StageTraining:
             self.processes.wait()
         return read_json(result, "no result")
 
-    def _batches(self, corpus: Corpus, times: Array | None = None) -> Batches:
-        return Batches(
-            corpus.documents,
-            corpus.source,
-            corpus.target,
-            self.rows,
-            self.system.layout(self.rows, vocabulary_of(self.subwords)),
-            self.stage.batch_tokens,
-            shuffle_rows=self.system.sentence_level,
-            times=times,
-        )
-
-    def _build(self) -> tuple[Transformer, dict[str, float]]:
-        """The model as the stage starts, and the factor of each of its parameters to the learning rate."""
-        torch.manual_seed(self.recipe.seed * 1000 + self.number)
-        model = self.config.build(self.subwords, self.stage.dropout)
-        before: ModelConfig | None = None
-        start = self.stage.start and model_folder(str(self.stage.start))
-        if start is not None:
-            before = read_config(start)
-            if before.sizes != self.recipe.model:
-                raise InputError(f"stages[0].start: {start} has other sizes: {to_mapping(before.sizes)}")
-            if Subwords.load(start / "tokenizer.json").hash != self.subwords.hash:
-                raise InputError(f"stages[0].start: {start} has other subwords than {self.recipe.data}")
-            weights = start / "model.safetensors"
-        elif self.number > 0:
-            earlier = StageTraining(self.recipe, self.number - 1, self.data, self.processes)
-            result = read_json(earlier.folder / "result.json", "no earlier stage")
-            before = earlier.config
-            weights = earlier.checkpoints.path(result["best_step"]) / "model.safetensors"
-        if before is not None:
-            start_from(model, weights, before, self.config)
-        return model, self._rates(model, fresh=before is None)
-
-    def _rates(self, model: Transformer, fresh: bool) -> dict[str, float]:
-        """By name; fresh: nothing was trained before, so everything is trained alike."""
-        factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
-        with torch.device("meta"):
-            shared = set(Transformer(self.recipe.model, model.vocabulary).state_dict())
-        rates = {name: factor if name in shared and not fresh else 1.0 for name, _ in model.named_parameters()}
-        if not any(rates.values()):
-            raise InputError(f"stages[{self.number}].sentence_rate: with 0 nothing of {self.stage.system} is trained")
-        return rates
-
     def _train(self) -> None:
         stage, processes = self.stage, self.processes
-        batches, plan = self._batches(self.data.train, self.times), self._batches(self.data.valid).plan()
-        for split, rows in (("train", batches.plan().rows), ("valid", plan.rows)):
-            if not len(rows):
-                raise InputError("no sentence has both sides and fits into rows.max_tokens", self.recipe.data / split)
-        validation = Validation(self.data.valid, plan, stage.validation_sample, processes)
+        batches, validation = self._open()
         learner = Learner(*self._build(), stage, self.recipe, processes, [self.recipe.seed, self.number])
-        progress = self.checkpoints.resume(learner.model, learner.optimizer) or Progress()
-        steps_there = processes.sum(torch.tensor([float(progress.step)], device=processes.device)).item()
-        if steps_there != processes.world * progress.step:
-            raise InputError(
-                "the processes do not see the same checkpoints: `out` must be one folder for all", self.folder
-            )
-        learner.scale_losses(progress)
+        progress = self._resume(learner)
         log = Log(self.folder, progress.step, self.recipe.tensorboard, silent=not processes.first)
-        parameters = sum(parameter.numel() for parameter in learner.model.parameters())
-        log.say(
-            f"stage {self.number + 1}, {stage.system}: {parameters:,} parameters, {self.recipe.precision} on"
-            f" {processes.world} x {processes.device.type}" + (f", from step {progress.step}" if progress.step else "")
-        )
+        log.say(self._greeting(learner.model, progress))
         meter = Meter(learner.model, processes, log, self.recipe.log_every, stage)
         learner.prepare(batches)
         steps = ahead(steps_from(batches, learner.seeds, progress, stage.accumulate, processes, learner.pack))
@@ -491,6 +221,76 @@ class StageTraining:
             late = torch.tensor([float(self.processes.first and progress.seconds >= 60 * stage.max_minutes)])
             ends = ends or bool(self.processes.sum(late.to(self.processes.device)).item())
         return bool(ends)
+
+    def _open(self) -> tuple[Batches, Validation]:
+        """What is trained on, and what it is measured with."""
+        batches, plan = self._batches(self.data.train, self.times), self._batches(self.data.valid).plan()
+        for split, rows in (("train", batches.plan().rows), ("valid", plan.rows)):
+            if not len(rows):
+                raise InputError("no sentence has both sides and fits into rows.max_tokens", self.recipe.data / split)
+        return batches, Validation(self.data.valid, plan, self.stage.validation_sample, self.processes)
+
+    def _batches(self, corpus: Corpus, times: Array | None = None) -> Batches:
+        return Batches(
+            corpus.documents,
+            corpus.source,
+            corpus.target,
+            self.rows,
+            self.system.layout(self.rows, vocabulary_of(self.subwords)),
+            self.stage.batch_tokens,
+            shuffle_rows=self.system.sentence_level,
+            times=times,
+        )
+
+    def _build(self) -> tuple[Transformer, dict[str, float]]:
+        """The model as the stage starts, and the factor of each of its parameters to the learning rate."""
+        torch.manual_seed(self.recipe.seed * 1000 + self.number)
+        model = self.config.build(self.subwords, self.stage.dropout)
+        before: ModelConfig | None = None
+        start = self.stage.start and model_folder(str(self.stage.start))
+        if start is not None:
+            before = read_config(start)
+            if before.sizes != self.recipe.model:
+                raise InputError(f"stages[0].start: {start} has other sizes: {to_mapping(before.sizes)}")
+            if Subwords.load(start / "tokenizer.json").hash != self.subwords.hash:
+                raise InputError(f"stages[0].start: {start} has other subwords than {self.recipe.data}")
+            weights = start / "model.safetensors"
+        elif self.number > 0:
+            earlier = StageTraining(self.recipe, self.number - 1, self.data, self.processes)
+            result = read_json(earlier.folder / "result.json", "no earlier stage")
+            before = earlier.config
+            weights = earlier.checkpoints.path(result["best_step"]) / "model.safetensors"
+        if before is not None:
+            start_from(model, weights, before, self.config)
+        return model, self._rates(model, fresh=before is None)
+
+    def _rates(self, model: Transformer, fresh: bool) -> dict[str, float]:
+        """By name; fresh: nothing was trained before, so everything is trained alike."""
+        factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
+        rates = rates_of(model, 1.0 if fresh else factor)
+        if not any(rates.values()):
+            raise InputError(f"stages[{self.number}].sentence_rate: with 0 nothing of {self.stage.system} is trained")
+        return rates
+
+    def _resume(self, learner: Learner) -> Progress:
+        """From the newest checkpoint, which has to be the same for all processes, or from the start."""
+        processes = self.processes
+        progress = self.checkpoints.resume(learner.model, learner.optimizer) or Progress()
+        steps_there = processes.sum(torch.tensor([float(progress.step)], device=processes.device)).item()
+        if steps_there != processes.world * progress.step:
+            raise InputError(
+                "the processes do not see the same checkpoints: `out` must be one folder for all", self.folder
+            )
+        learner.scale_losses(progress)
+        return progress
+
+    def _greeting(self, model: Transformer, progress: Progress) -> str:
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        where = f"{self.processes.world} x {self.processes.device.type}"
+        return (
+            f"stage {self.number + 1}, {self.stage.system}: {parameters:,} parameters, {self.recipe.precision} on"
+            f" {where}" + (f", from step {progress.step}" if progress.step else "")
+        )
 
     def _finish(self, progress: Progress, validation: Validation, cast: Any, log: Log) -> None:
         """Write the model folder: the mean of the last checkpoints, or the best one where the mean is worse.

@@ -21,12 +21,13 @@ from torch import Tensor
 
 from conftest import batch_of, build, random_documents
 from docflat.atomic import alone
-from docflat.batches import Batches, ahead
+from docflat.batches import Batches
 from docflat.checkpoints import load_model
 from docflat.corpus import Corpus
 from docflat.documents import Pair
 from docflat.errors import InputError
 from docflat.preparing import prepare
+from docflat.steps import ahead
 from docflat.training import learning_rate
 from docflat.translator import Translator
 
@@ -510,7 +511,7 @@ def test_what_is_computed_ahead_ends_with_its_use():
 def test_leaving_while_batches_are_laid_out_is_no_crash():
     """Python ends background threads wherever they are; one that is inside of torch then takes the process along."""
     script = (
-        "import torch\nfrom docflat.batches import ahead\n"
+        "import torch\nfrom docflat.steps import ahead\n"
         "def work():\n"
         "    x = torch.arange(2000)\n"
         "    for _ in range(500): x = (x + 1).clamp_max(10**6)\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths, rows_array
-from docflat.batches import Batch, Batches, Layout, Part, Plan, Segments, Side, ahead, cut, flatten_side, make_batch
+from docflat.batches import Batch, Batches, Layout, Part, Plan, Segments, Side, cut, flatten_side, make_batch
 from docflat.config import RowSettings
 from docflat.rows import MIXED, Rows
 
@@ -505,36 +504,6 @@ def test_cut_with_a_short_first_batch(seed: int) -> None:
         start = end
         expected.append(end)
     assert bounds == expected
-
-
-def test_ahead_keeps_the_order_and_hands_errors_on() -> None:
-    assert list(ahead(((lambda n=n: n) for n in range(50)), depth=3)) == list(range(50))
-
-    def fail() -> int:
-        raise KeyError("mine")
-
-    items = ahead([lambda: 1, fail])
-    assert next(items) == 1
-    with pytest.raises(KeyError, match="mine"):
-        next(items)
-
-
-def test_ahead_stops_when_it_is_closed() -> None:
-    made = []
-
-    def endless():
-        n = 0
-        while True:
-            n += 1
-            yield lambda n=n: made.append(n)
-
-    items = ahead(endless(), depth=2)
-    next(items)
-    items.close()
-    time.sleep(0.3)
-    count = len(made)
-    time.sleep(0.3)
-    assert len(made) == count <= 5
 
 
 def test_means_of_segments_compile_as_one_graph():

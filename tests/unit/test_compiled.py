@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
+from conftest import an_epoch
 from docflat import attending, layers
-from docflat.batches import Batch, Batches
-from docflat.config import ModelSizes, RowSettings
-from docflat.decoding import SentenceList
+from docflat.batches import Batch
+from docflat.config import ModelSizes
+from docflat.learner import compile_parts
 from docflat.systems import SYSTEMS, docflat, find_system
-from docflat.training import compile_parts
 from docflat.transformer import Transformer, Vocabulary
 
 SIZES = ModelSizes(dim=128, heads=2, feed_forward=256, encoder_layers=3, decoder_layers=2)
@@ -28,17 +27,8 @@ def a_model(name: str, device: str) -> Transformer:
 
 
 def some_batches(name: str, device: str) -> list[Batch]:
-    """Three batches of different sizes: documents of 10 sentences, from 1 word to more than a tile of the kernels."""
-    system, rng = find_system(name), np.random.default_rng(0)
-    sides = []
-    for _ in range(2):
-        lengths = np.clip(rng.lognormal(np.log(20), 0.8, 400), 1, 150).astype(int)
-        sides.append(SentenceList([rng.integers(4, 500, n).tolist() for n in lengths]))
-    rows = system.rows_of(RowSettings())
-    batches = Batches(
-        np.arange(0, 401, 10), *sides, rows, system.layout(rows, VOCABULARY), 4096, shuffle_rows=system.sentence_level
-    )
-    plan = batches.plan(rng)
+    """Three batches of different sizes, whose sentences have from 1 word to more than a tile of the kernels."""
+    plan = an_epoch(name, VOCABULARY, 20, 4096)
     return [plan[number].to(torch.device(device)) for number in (0, 1, len(plan) - 1)]
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import numpy as np
 import pytest
 import torch
 
+from conftest import an_epoch
 from docflat import layers
-from docflat.batches import Batch, Batches
-from docflat.config import ModelSizes, RowSettings
-from docflat.decoding import SentenceList
+from docflat.batches import Batch
+from docflat.config import ModelSizes
 from docflat.graphs import TILE, DoesNotFit, StepGraph, fill, pack, shapes_around, unpack
+from docflat.learner import compile_parts
 from docflat.loss import IGNORED
 from docflat.systems import SYSTEMS, find_system
-from docflat.training import compile_parts
 from docflat.transformer import Transformer, Vocabulary
 
 SIZES = ModelSizes(dim=64, heads=2, feed_forward=96, encoder_layers=3, decoder_layers=2)
@@ -31,14 +30,7 @@ def a_model(name: str) -> Transformer:
 
 
 def some_batches(name: str) -> list[Batch]:
-    system, rng = find_system(name), np.random.default_rng(0)
-    sides = []
-    for _ in range(2):
-        lengths = np.clip(rng.lognormal(np.log(12), 0.8, 400), 1, 150).astype(int)
-        sides.append(SentenceList([rng.integers(4, 500, n).tolist() for n in lengths]))
-    rows = system.rows_of(RowSettings())
-    layout = system.layout(rows, VOCABULARY)
-    plan = Batches(np.arange(0, 401, 10), *sides, rows, layout, BUDGET, shuffle_rows=system.sentence_level).plan(rng)
+    plan = an_epoch(name, VOCABULARY, 12, BUDGET)
     return [plan[number] for number in range(len(plan))]
 
 

@@ -11,7 +11,8 @@ import pytest
 from docflat import cli
 from docflat.contrastive import ContrastiveExample, read_contrastive
 from docflat.documents import Document
-from docflat.pronouns import Genders, choose, find_examples
+from docflat.genders import Genders
+from docflat.pronouns import choose, find_examples
 
 GENDERS = Genders(
     [

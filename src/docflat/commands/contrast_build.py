@@ -34,7 +34,8 @@ def run(arguments: Namespace) -> None:
     from docflat.atomic import write_whole
     from docflat.contrastive import to_json
     from docflat.documents import OPENERS
-    from docflat.pronouns import Genders, choose, find_examples
+    from docflat.genders import Genders
+    from docflat.pronouns import choose, find_examples
 
     if arguments.out.suffix.lower() in OPENERS:
         raise InputError("is written as plain text: its name must not say otherwise", arguments.out)
