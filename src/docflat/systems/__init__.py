@@ -157,7 +157,7 @@ SYSTEMS: dict[str, System] = {
             "a global encoder layer and a decoder that goes on from the sentence before",
             "Zheng et al., 2020, Towards Making the Most of Context in NMT",
             Hybrid,
-            "batch",
+            "local, batch",
             "local",
             rows={"window": MOST_SENTENCES},
             most_rows=MOST_SENTENCES,
