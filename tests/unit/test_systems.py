@@ -94,6 +94,19 @@ def test_a_bad_request_is_one_line(
     assert not (tmp_path / "out").exists()
 
 
+def test_an_option_that_does_not_go_with_the_sizes_is_refused_before_the_first_stage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "recipe.yaml"
+    stages = [{"system": "sent2sent"}, {"system": "flattrans", "options": {"top_layers": 6}}]
+    path.write_text(yaml.safe_dump({"data": "data", "out": str(tmp_path / "out"), "stages": stages}))
+    assert cli.run(["train", str(path)]) == 2
+    out, err = capsys.readouterr()
+    wanted = "top_layers: 6 of 6 encoder layers leave none that sees the context; that is the system sent2sent"
+    assert (out, err) == ("", f"docflat: error: {path}: stages[1].options.{wanted} (flattrans)\n")
+    assert load_recipe(path, ["stages.1.options.top_layers=5"]).stages[1].options == {"top_layers": 5}
+
+
 @pytest.mark.parametrize(
     ("system", "rows"),
     [
