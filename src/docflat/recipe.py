@@ -141,7 +141,9 @@ def load_recipe(paths: Path | Sequence[Path], overrides: Sequence[str] = ()) -> 
     for number, stage in enumerate(recipe.stages):
         where = f"stages[{number}]"
         system = find_system(stage.system, f"{file}: {where}.system")
-        system.read_options(stage.options, file=str(file), where=f"{where}.options")
+        options = system.read_options(stage.options, file=str(file), where=f"{where}.options")
+        # Now, not when the stage begins: a mistake in it should not show after hours of the stage before.
+        system.check(recipe.model, options, str(file), f"{where}.options")
         system.rows_of(stage.rows, f"{where}.rows", str(file))
     return recipe
 

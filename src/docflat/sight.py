@@ -22,7 +22,8 @@ from docflat.transformer import Transformer, Vocabulary
 
 Seen = npt.NDArray[np.bool_]  # (rows, sentences)
 VOCABULARY = Vocabulary(size=96, text_size=64, bos=1, eos=2, mask=3)
-SIZES = ModelSizes(dim=32, heads=2, feed_forward=32, encoder_layers=3, decoder_layers=3)
+# A recurrence brings the source of one more sentence back with every layer of the decoder but the first.
+SIZES = ModelSizes(dim=32, heads=2, feed_forward=32, encoder_layers=3, decoder_layers=4)
 WORDS = 4  # of a sentence
 
 
@@ -34,27 +35,31 @@ class Sight:
     target: Seen
 
 
-def find_sight(system: System, sentences: int = 10, draws: int = 3) -> Sight:
-    """Try it out on a document of so many sentences, which is one batch. draws: sparse systems do not look always."""
+def find_sight(system: System, sentences: int = 10, window: int = 5, draws: int = 3) -> Sight:
+    """Try it out on a document of so many sentences, `window` of which see each other through the batch.
+
+    Less than the document, so that what comes by the batch and what is local context can be told apart.
+    draws: sparse systems do not look always.
+    """
     seen = np.zeros((2, sentences, sentences), dtype=bool)
     for draw in range(draws):
         torch.manual_seed(draw)
         model = system.build(SIZES, VOCABULARY, system.read_options({})).eval()
         rng = np.random.default_rng(draw)
         text = rng.integers(VOCABULARY.mask + 1, VOCABULARY.text_size, (2, sentences, WORDS))
-        before = row_logits(model, system, text)
+        before = row_logits(model, system, text, window)
         for side in range(2):
             for place in range(sentences):
                 other = text.copy()
                 other[side, place] = rng.permutation(other[side, place] % (VOCABULARY.text_size - 5) + 4)
-                changed = row_logits(model, system, other) != before  # (rows, tokens, text_size)
+                changed = row_logits(model, system, other, window) != before  # (rows, tokens, text_size)
                 seen[side, :, place] |= changed.flatten(1).any(1).numpy()
     return Sight(seen[0], seen[1])
 
 
-def row_logits(model: Transformer, system: System, text: npt.NDArray[np.int64]) -> torch.Tensor:
+def row_logits(model: Transformer, system: System, text: npt.NDArray[np.int64], window: int) -> torch.Tensor:
     """Logits of a document, text (2, sentences, words): (sentences, words + 1, text_size)."""
-    rows = system.rows_of(RowSettings(index_shift=0.0))
+    rows = system.rows_of(RowSettings(window=window))
     layout = system.layout(rows, VOCABULARY)
     source, target = (SentenceList(side.tolist()) for side in text)
     documents = np.array([0, text.shape[1]])

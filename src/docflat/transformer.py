@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +38,10 @@ class Transformer(nn.Module):
     restarts: ClassVar[bool] = False  # positions count from the start of a sentence, as in stage I, not of a row
     recordable: ClassVar[bool] = False  # reads only what batches of fixed shapes have (graphs.py)
     looks_ahead: bool = False  # the state of a target token depends on later ones
+
+    @classmethod
+    def check(cls, sizes: ModelSizes, options: Any) -> None:
+        """Raises ValueError, "KEY: why", for an option that does not go with these sizes."""
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:
         super().__init__()

@@ -184,6 +184,10 @@ def test_the_gate_starts_where_its_bias_says() -> None:
         flat = FlatBatchAttention(16, 2, DocFlatOptions(gate_bias=bias))
         assert torch.equal(flat.gate.bias, torch.full((16,), bias))
         assert flat.gate.weight.shape == (16, 16)
+    # Where nothing is said: half open; the discrete one closed, as docs/design.md measured it.
+    for kind, bias in (("continuous", 0.0), ("discrete", -1.0)):
+        flat = FlatBatchAttention(16, 2, DocFlatOptions(gate=kind))
+        assert torch.equal(flat.gate.bias, torch.full((16,), bias))
 
 
 @pytest.mark.parametrize("name", ["docflat-c", "docflat-d"])

@@ -30,8 +30,10 @@ from conftest import (
     random_documents,
     rows_for,
     slow_attention,
+    vocabulary_for,
 )
 from docflat.decoding import Decoder, DecodingSettings
+from docflat.systems import SYSTEMS
 from slow import assert_same_gradients, embedded, feed_forward, gate_of_two, logits_of, normed, plus
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
@@ -144,6 +146,22 @@ def test_only_the_top_two_layers_see_the_row(layers: str) -> None:
         for name in gates:
             model.get_submodule(name).bias.fill_(1000.0)
         assert torch.equal(model.logits(batch)[last], model.logits(again)[last])
+
+
+def test_gates_start_by_glorot_and_half_open() -> None:
+    """W of 2d x d: uniform up to sqrt(6 / (2d + d)), which is a standard deviation of sqrt(2 / 3d); b is zero."""
+    dim = 64
+    sizes = replace(SIZES, dim=dim)
+    torch.manual_seed(0)
+    model = SYSTEMS["gtrans"].build(sizes, vocabulary_for(TEXT_SIZE - MASK - 1), SYSTEMS["gtrans"].read_options({}))
+    gates = [part for name, part in model.named_modules() if name.endswith("gate")]
+    assert len(gates) == 6
+    for gate in gates:
+        assert isinstance(gate, torch.nn.Linear)
+        assert gate.weight.shape == (dim, 2 * dim)
+        assert not gate.bias.any()
+        assert gate.weight.abs().max().item() == pytest.approx((6 / (3 * dim)) ** 0.5, rel=1e-2)
+        assert gate.weight.std().item() == pytest.approx((2 / (3 * dim)) ** 0.5, rel=2e-2)
 
 
 def test_a_translation_has_at_most_12_tokens_for_10_and_10_more() -> None:

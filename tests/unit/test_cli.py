@@ -94,7 +94,8 @@ def test_translating_imports_nothing_that_it_does_not_need(tmp_path: Path):
     heavy = {"torch._dynamo", "torch._inductor", "sympy", "transformers", "sacrebleu", "matplotlib", "rich"}
     code += f"sys.exit(str({heavy!r} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert found.stderr == b"set()\n"
+    # Before it there may be warnings: what a model with random weights writes, in int8 too, depends on the machine.
+    assert found.stderr.splitlines()[-1] == b"set()"
     assert {path.name for path in out.iterdir()} == {"fp32.md", "int8.md"}
 
 

@@ -75,6 +75,30 @@ def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
     assert recipe.stages[0].start == start
 
 
+@pytest.mark.parametrize("data", DATASETS)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_recipes_have_the_papers_settings(system: str, data: str):
+    """As methods.md has them: of all systems, then of one."""
+    recipe = load_recipe([FOLDER / f"{data}.yaml", FOLDER / "systems" / f"{system}.yaml"])
+    assert recipe.model == ModelSizes(512, 8, 2048, 6, 6)
+    first = system == "sent2sent"
+    for stage in recipe.stages:
+        assert (stage.learning_rate, stage.warmup_steps, stage.betas) == (5e-4 if first else 2e-4, 4000, (0.9, 0.98))
+        assert stage.batch_tokens * stage.accumulate == 8 * 4096
+        assert stage.dropout == (0.1 if data == "europarl" else 0.3)  # its recipe says why
+        assert (stage.word_dropout, stage.label_smoothing) == (0.0 if first else 0.1, 0.1)
+        assert (stage.patience, stage.average) == (10, 5)
+        rows = find_system(system).rows_of(stage.rows)
+        assert rows.context == {"sent2sent": 0, "selective": 0, "doctransformer": 2}.get(system, 3)
+        assert rows.mixed == (0.5 if system == "mbe" else 0.0)
+        rate = find_system(system).sentence_rate if stage.sentence_rate is None else stage.sentence_rate
+        assert rate == {"doctransformer": 0.0, "gtrans": 0.2}.get(system, 1.0)
+    if system == "han":  # first the encoder, then both sides
+        assert [stage.options for stage in recipe.stages] == [{"decoder": False}, {}]
+    else:
+        assert len(recipe.stages) == 1
+
+
 def test_there_is_no_other_recipe():
     assert {path.stem for path in FOLDER.glob("*.yaml")} == {"base", "quickstart", "finetune", *DATASETS}
     assert {path.stem for path in (FOLDER / "systems").glob("*.yaml")} == set(SYSTEMS)

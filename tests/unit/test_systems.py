@@ -94,6 +94,19 @@ def test_a_bad_request_is_one_line(
     assert not (tmp_path / "out").exists()
 
 
+def test_an_option_that_does_not_go_with_the_sizes_is_refused_before_the_first_stage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "recipe.yaml"
+    stages = [{"system": "sent2sent"}, {"system": "flattrans", "options": {"top_layers": 6}}]
+    path.write_text(yaml.safe_dump({"data": "data", "out": str(tmp_path / "out"), "stages": stages}))
+    assert cli.run(["train", str(path)]) == 2
+    out, err = capsys.readouterr()
+    wanted = "top_layers: 6 of 6 encoder layers leave none that sees the context; that is the system sent2sent"
+    assert (out, err) == ("", f"docflat: error: {path}: stages[1].options.{wanted} (flattrans)\n")
+    assert load_recipe(path, ["stages.1.options.top_layers=5"]).stages[1].options == {"top_layers": 5}
+
+
 @pytest.mark.parametrize(
     ("system", "rows"),
     [
@@ -221,6 +234,46 @@ def test_every_parameter_has_a_gradient_without_any_context(system: str):
     loss, _ = model(batch)
     loss.backward()
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
+
+
+# Beside the embeddings of both sides and the sublayers of encoder and decoder: where methods.md has a dropout, and the
+# layers that a system adds.
+MORE_DROPOUTS = {
+    "doctransformer": 1 + 2 + (2 + 2),  # the embedding of the context, its layer; what each layer reads of it
+    "han": 2,  # one a side
+    "selective": 2,  # what was read; its feed-forward sublayer
+    "hybrid": 2,  # both sublayers of the global layer
+    "mbe": 2 + 1,  # its layer; the vector
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_dropout_is_everywhere(system: str):
+    given = SYSTEMS[system]
+    model = given.build(SIZES, vocabulary_for(TEXT_SIZE - MASK - 1), given.read_options({}), dropout=0.5).train()
+    dropped: list[float] = []
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.register_forward_hook(lambda _, before, after: dropped.append((after == 0).float().mean().item()))
+    batch, _ = batch_of(random_documents(np.random.default_rng(0), [4, 3]), system)
+    model(batch)
+    assert len(dropped) == 2 + 2 * SIZES.encoder_layers + 3 * SIZES.decoder_layers + MORE_DROPOUTS.get(system, 0)
+    assert all(0.2 < share < 0.8 for share in dropped)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_word_dropout_hides_every_word(system: str):
+    """With all of them dropped, another text of the same lengths is the same; index tokens and </s> stay."""
+    given = SYSTEMS[system]
+    torch.manual_seed(0)
+    model = given.build(SIZES, vocabulary_for(TEXT_SIZE - MASK - 1), given.read_options({})).train()
+    documents = random_documents(np.random.default_rng(0), [4, 3])
+    others = [[([5] * len(x), [6] * len(y)) for x, y in document] for document in documents]
+    batch, other = (batch_of(text, system)[0] for text in (documents, others))
+    with torch.no_grad():
+        assert not torch.equal(model.logits(batch), model.logits(other))
+        model.word_dropout = 1.0
+        assert torch.equal(model.logits(batch), model.logits(other))
 
 
 def test_a_device_that_is_none(tmp_path: Path):

@@ -57,7 +57,15 @@ class System:
                 raise InputError(f"{where}.{key}: {self.name} means {key}: {value}", file)
         return from_mapping(self.options, {**self.preset, **given}, file=file, where=where)
 
+    def check(self, sizes: ModelSizes, options: Any, file: str | None = None, where: str = "options") -> None:
+        """Refuses options that a model of these sizes cannot have."""
+        try:
+            self.model.check(sizes, options)
+        except ValueError as error:
+            raise InputError(f"{where}.{error} ({self.name})", file) from None
+
     def build(self, sizes: ModelSizes, vocabulary: Vocabulary, options: Any, dropout: float = 0.0) -> Transformer:
+        self.check(sizes, options)
         build: Any = self.model
         arguments = (options,) if self.options is not NoOptions else ()
         return build(sizes, vocabulary, *arguments, dropout=dropout)
@@ -157,7 +165,7 @@ SYSTEMS: dict[str, System] = {
             "a global encoder layer and a decoder that goes on from the sentence before",
             "Zheng et al., 2020, Towards Making the Most of Context in NMT",
             Hybrid,
-            "batch",
+            "local, batch",
             "local",
             rows={"window": MOST_SENTENCES},
             most_rows=MOST_SENTENCES,

@@ -6,7 +6,9 @@ the default here.
 
 In the decoder, the mean of a target row holds its later tokens: training sees the future, which may be why the paper's
 scores collapse there. When decoding, the first pass's translation of the row stands in for its own one; in modes
-without a first pass, what is known of the row does. Rows attend to rows of their own document.
+without a first pass, what is known of the row does.
+
+Not as in the paper: rows attend to rows of their own document only, at most 32 of them, as in DocFlat here.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ much of what it read replaces the embedding. The rest is `doc2doc`.
 
 Where the paper is silent: the discrete gate trains with a straight-through gradient; documents in one batch do
 not see each other (`document_mask: false` restores the paper); tokens of the local context pass by unchanged.
+Not as in the paper: at most 32 rows see each other, about what its batch of 4096 tokens holds, because ours are larger
+(`window: 0`: all); the discrete gate starts closed, because half open it replaces half of every embedding at once.
 """
 
 from __future__ import annotations

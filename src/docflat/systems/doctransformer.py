@@ -6,8 +6,8 @@ The previous two source sentences, as one line, go through a context encoder of 
 decoder then attends to it, after its attention to itself, and a gate takes the place of the residual connection. Stage
 II trains these new parts only: the sentence model is frozen. The target side has no context.
 
-Not as in the original: where there is no previous sentence, the context reads as zero; index tokens in the place of
-<s>.
+Not as in the original: where there is no previous sentence, the context reads as zero, because there is nothing to
+attend to; index tokens in the place of <s>, as all systems have them, which frozen stay as <s> was.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from docflat.attending import Memory, SegmentAttending, SideAttending
 from docflat.batches import Side
 from docflat.config import ModelSizes
-from docflat.errors import InputError
 from docflat.transformer import Transformer, Vocabulary
 
 
@@ -41,10 +40,13 @@ class FlatTrans(Transformer):
         super().__init__(sizes, vocabulary, dropout)
         lone = sizes.encoder_layers == 1  # it must be the one that sees the context
         self.lower_layers = 1 if lone else sizes.encoder_layers - options.top_layers
-        if self.lower_layers < 1:
-            layers = f"{options.top_layers} top layers of {sizes.encoder_layers}"
-            raise InputError(f"flattrans: {layers} leave none that sees the context; that is the system sent2sent")
         self.segments = nn.Parameter(torch.zeros(2, sizes.dim))  # of the context, of the current sentence
+
+    @classmethod
+    def check(cls, sizes: ModelSizes, options: FlatTransOptions) -> None:
+        if 1 < sizes.encoder_layers <= options.top_layers:
+            layers = f"{options.top_layers} of {sizes.encoder_layers} encoder layers"
+            raise ValueError(f"top_layers: {layers} leave none that sees the context; that is the system sent2sent")
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
         is_current = torch.zeros(len(x), dtype=torch.long, device=x.device).index_fill(0, side.current, 1)

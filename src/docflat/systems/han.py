@@ -5,8 +5,8 @@ sentences, then to the three results; a gate mixes what it found with what it wa
 one sentence at a time. Query and context are detached inside the attention: no gradient goes through them into the
 sentence model. Training goes from the sentence model to a HAN encoder (`decoder: false`), and from there to both.
 
-Not as in the original: where there is no previous sentence, the context reads as zero; index tokens in the place of
-<s>; a sentence of the context has no </s>.
+Not as in the original: where there is no previous sentence, the context reads as zero, because there is nothing to
+attend to; index tokens in the place of <s>, and no </s> after a sentence of the context, as in the rows of all systems.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ the vector, so that a batch without a common context adds little.
 Not as in the original: the average is over tokens, where the published code has padding in it; what is one batch
 there is the part of a batch that is of one document here, as for all systems, and mixed groups are as large as those
 they are made of; the vector comes after the layer norm of the embedding, which would undo its scale; rows have local
-context as well; decoding has a cache.
+context as well, as in the paper (Wu et al., 2023), which says that the vector is put before both sides: ours stands
+where the original has it; decoding has a cache.
 """
 
 from __future__ import annotations

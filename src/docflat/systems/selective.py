@@ -4,9 +4,10 @@ On top of the encoder, each token attends to all other sentences of the document
 that most get no weight at all, then to the words within each; the weight of a word is the product of both. A gate
 mixes what it found into the state. The context is detached: it is memory, not a way for gradients.
 
-Not as in the original: the memory holds the states of the model's own encoder, detached, not those of a frozen copy; a
-document is what a batch holds of it, at most 32 sentences; there is no local context and no target context; index
-tokens in the place of <s>. `context: online` lets a sentence see earlier ones only.
+Not as in the original: the memory holds the states of the model's own encoder, detached, not those of a frozen copy,
+so that there is one model to run and to keep; a document is what a batch holds of it, at most 32 sentences (64 can be
+asked for), since every word reads all of it; there is no local context and no target context; index tokens in the place
+of <s>, as all systems have them. `context: online` lets a sentence see earlier ones only.
 """
 
 from __future__ import annotations
