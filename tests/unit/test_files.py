@@ -291,6 +291,31 @@ def test_formatting_does_not_follow_a_verb_to_the_end():
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
+        ("Water is H[2]O.", "Wasser ist H[2]O."),
+        ("It is x[2y] today.", "Heute ist es x[2y]."),
+        ("the 1[st] time", "das 1[]. Mal"),  # what was raised is gone, and the number is not raised instead
+        ("[D]ocument", "[D]okument"),
+        ("un[happy]", "un[glücklich]"),
+        ("so un[happy and poor]", "so un[glücklich und arm]"),
+        ("the c[at]", "das [Tier]"),  # nothing tells which letters
+    ],
+)
+def test_formatting_of_a_part_of_a_word_stays_on_that_part(source: str, expected: str):
+    text, start, end = source.replace("[", "").replace("]", ""), source.index("["), source.index("]") - 1
+    target = expected.replace("[", "").replace("]", "")
+    links = {
+        "It is x2y today.": [(0, 2), (1, 1), (2, 3), (3, 0), (4, 4)],
+        "the 1st time": [(0, 0), (1, 1), (1, 2), (2, 3)],
+    }.get(text, [(n, n) for n in range(len(find_words(text)))])
+    new = project(Segment(text, (Span(start, end, "b"),)), [Piece((0, len(text)), target, links)])
+    assert new is not None
+    (span,) = new.spans
+    assert f"{target[: span.start]}[{target[span.start : span.end]}]{target[span.end :]}" == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
         ("Click to open the |settings.", "Zum Öffnen der |Einstellungen klicken."),
         ("Click| to open the settings.", "Zum Öffnen der Einstellungen klicken|."),
         ("Click to open| the settings.", "Zum Öffnen| der Einstellungen klicken."),
