@@ -221,11 +221,8 @@ class _Image:
         own, new = self.source[slice(*word)], text[slice(*linked)]
         if after:
             own, new = own[::-1], new[::-1]
-        rest = len(own) - letters
-        if own[:letters] == new[:letters]:
-            into = letters
-        else:
-            into = len(new) - rest if new.endswith(own[letters:]) else 0
+        others = own[letters:]
+        into = letters if own[:letters] == new[:letters] else len(new) - len(others) if new.endswith(others) else 0
         return linked[1] - into if after else linked[0] + into
 
     def point(self, place: int) -> Range:

@@ -243,6 +243,23 @@ def test_numbers_are_written_as_the_language_writes_them():
     assert report.other_numbers == []
 
 
+def test_a_message_that_chooses_between_texts_keeps_its_frame():
+    """What ICU reads is as it was; each text is a sentence of its own, and a program that loses braces harms none."""
+    text = "You have {n, plural, =0 {none} one {# new cat} other {# new cats of {name}}}."
+    new, report = translated(Segment(text), lambda text: text.upper().replace("{NAME}", "{name}"))
+    assert new.text == "YOU HAVE {n, plural, =0 {NONE} one {# NEW CAT} other {# NEW CATS OF {name}}}."
+    assert report.sentences == 4
+    new, _ = translated(Segment(text), lambda text: re.sub("[{}#]", "", text))
+    assert new.text == text
+
+
+def test_columns_stay_columns():
+    new, _ = translated(Segment("-v, --verbose     print more   messages"), str.upper)
+    assert new.text == "-v, --verbose     PRINT MORE MESSAGES"
+    new, _ = translated(Segment("Name:\t\tthe name of a person.  It is long."), str.upper)
+    assert new.text == "NAME:\t\tTHE NAME OF A PERSON.  IT IS LONG."
+
+
 def test_opaque_spans_are_found_again():
     text = "Call run() or stop() now."
     spans = (Span(5, 10, "code", opaque=True), Span(14, 20, "code", opaque=True))
