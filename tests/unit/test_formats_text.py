@@ -122,6 +122,14 @@ def test_json_strings_under_keys():
     assert shouted("x.json", text).isascii()
 
 
+def test_tags_in_json_are_no_words():
+    text = json.dumps({"text": 'Please <a href="x y">log in</a>\nor <b>leave</b>, a < b.', "source": "Use <name> here"})
+    assert json.loads(shouted("x.json", text)) == {
+        "text": 'PLEASE <a href="x y">LOG IN</a>\nOR <b>LEAVE</b>, A < B.',
+        "source": "USE <name> HERE",
+    }
+
+
 def test_json_lines():
     assert shouted("x.jsonl", '{"text": "a ü"}\n\n{"text": "b"} \n') == '{"text": "A Ü"}\n\n{"text": "B"} \n'
     with pytest.raises(InputError, match=r"x\.jsonl:2: is not JSON: Expecting value"):
