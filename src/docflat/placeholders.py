@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from docflat.formats.segments import LINE_BREAK
 from docflat.sentences import Range
 
 _PATTERNS = (
@@ -34,6 +35,9 @@ _DEEPEST = 20  # such messages in each other
 # Columns: blanks that nobody puts between the words of a sentence. After an option of a program fewer will do.
 _COLUMNS = re.compile(r"(?<=\S)(?: {4,}| *\t[ \t]*)(?=\S)")
 _OPTION = re.compile(r"\s*(-{1,2}[A-Za-z?][^\n]{0,80}?)( {2,}| *\t[ \t]*)(?=\S)")
+# A line break, and a word before it that no text ends with: "The History of", "bread and".
+_BREAK = re.compile(rf"[^\S{LINE_BREAK}]*{LINE_BREAK}\s*")
+_LINK = re.compile(r"(?<!\w)[a-z]{1,3}$")
 _PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
 STAND_IN = "XQ"
 _STAND_IN = re.compile(rf"\b{STAND_IN}([0-9]{{1,3}})\b")
@@ -65,12 +69,22 @@ def _find_in_words(text: str) -> list[Range]:
 
 
 def find_joints(text: str) -> list[Range]:
-    """What parts a text into texts of their own, in order: the frame of choices between texts, blanks of columns."""
+    """What parts a text into texts of their own, in order.
+
+    The frame of choices between texts, the blanks of columns, and line breaks unless a sentence goes on after them.
+    """
     joints = find_choices(text)
-    columns = [match.span() for match in _COLUMNS.finditer(text)]
+    gaps = [match.span() for match in _COLUMNS.finditer(text)]
+    gaps += [match.span() for match in _BREAK.finditer(text) if not _goes_on(text, *match.span())]
     if option := _OPTION.match(text):
-        columns.append(option.span(2))
-    return join_ranges([*joints, *(gap for gap in columns if not overlap(gap, joints))])
+        gaps.append(option.span(2))
+    return join_ranges([*joints, *(gap for gap in gaps if not overlap(gap, joints))])
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether what is before text[start:end] is no text by itself."""
+    before = text[max(0, start - 5) : start]
+    return before[-1:] not in _ENDS and (text[end : end + 1].islower() or _LINK.search(before) is not None)
 
 
 def find_choices(text: str) -> list[Range]:

@@ -179,7 +179,7 @@ def test_texts_of_markdown():
         "x",
         "y",
         "do {this}\nwith ref or a text; note.",
-        "first second",
+        "first\u2028second",
         "HTML",
         "Under\nlined",
     ]

@@ -90,6 +90,9 @@ def test_placeholders(text: str, expected: list[str]):
         ("{n, plural}", ["{n, plural}"]),
         ("Name:\tAnn Lee    Age:  40", ["Name:", "Ann Lee", "Age:  40"]),
         ("-h, --help  show this", ["-h, --help", "show this"]),
+        ("Ann Lee\u20281 Long Street\u2028\u2028London", ["Ann Lee", "1 Long Street", "London"]),
+        ("It is late.\u2028go home", ["It is late.", "go home"]),
+        ("The History of\u2028London and\u2028so on", ["The History of\u2028London and\u2028so on"]),
     ],
 )
 def test_texts_between_joints(text: str, expected: list[str]):

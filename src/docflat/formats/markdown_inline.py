@@ -17,7 +17,7 @@ from markdown_it.token import Token
 from docflat.formats.html import INLINE_KEPT
 from docflat.formats.markdown_blocks import add_blocks
 from docflat.formats.markup import SpanBuilder, Template
-from docflat.formats.segments import Segment
+from docflat.formats.segments import LINE_BREAK, Segment
 
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]", re.DOTALL)
 _HTML_NAME = re.compile(r"</?([a-zA-Z][\w-]*)")
@@ -40,7 +40,7 @@ class LostPlace(Exception):
 
 def escape_markdown(text: str) -> str:
     """Text that reads as itself in Markdown."""
-    return _SPECIAL.sub(lambda match: "\\" + match[0], text)
+    return _SPECIAL.sub(lambda match: "\\" + match[0], text.replace(LINE_BREAK, " "))
 
 
 def escape_start(text: str) -> str:
@@ -95,7 +95,7 @@ class InlineReader:
             self.builder.add("\n")
         elif kind == "hardbreak":
             self.builder.point((self._break(),))
-            self.builder.add(" ")
+            self.builder.add(LINE_BREAK)
         elif kind == "code_inline":
             self._code(token)
         elif kind == "formula":
@@ -152,7 +152,7 @@ class InlineReader:
         if name is None or _VOID.match(raw):
             self.builder.point((raw,))
             if name is not None and name[1].lower() == "br":
-                self.builder.add(" ")
+                self.builder.add(LINE_BREAK)
         elif not raw.startswith("</"):
             self.html.append(name[1].lower())
             self.builder.open((raw,))
