@@ -103,6 +103,8 @@ def test_wrapped_text_is_wrapped_again():
 def test_plain_text_that_is_not_utf8():
     with pytest.raises(InputError, match=r"x\.txt:2: not UTF-8"):
         read("x.txt", b"a\n\xff")
+    with pytest.raises(InputError, match=r"x\.txt: is UTF-16; save it as UTF-8"):
+        read("x.txt", "a".encode("utf-16"))
 
 
 # JSON
