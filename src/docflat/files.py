@@ -21,7 +21,17 @@ from docflat.formats import FORMATS
 from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
 from docflat.glossary import Glossary, Wanted, at_start, has_all
-from docflat.placeholders import Terms, find_again, find_placeholders, join_ranges, leading_stand_in, mask, unmask
+from docflat.placeholders import (
+    Terms,
+    find_again,
+    find_joints,
+    find_placeholders,
+    join_ranges,
+    leading_stand_in,
+    mask,
+    overlap,
+    unmask,
+)
 from docflat.projection import Piece, project
 from docflat.sentences import Range, split_sentences, strip
 
@@ -171,7 +181,7 @@ def split_segment(segment: Segment, language: str, terms: Terms) -> _Split:
     fixed = join_ranges([*opaque, *find_placeholders(segment.text), *terms.find(segment.text)])
     split = _Split()
     left = deque(fixed)
-    for start, end in split_sentences(segment.text, language, fixed):
+    for start, end in _sentences(segment.text, language, fixed):
         own = []
         while left and left[0][0] < end:
             own.append(left.popleft())
@@ -185,6 +195,18 @@ def split_segment(segment: Segment, language: str, terms: Terms) -> _Split:
     if not split.sentences:
         split.kept = TOO_LONG if split.too_long else f"only {KEPT}"
     return split
+
+
+def _sentences(text: str, language: str, fixed: Sequence[Range]) -> Iterator[Range]:
+    """Of each stretch between what holds a text together, such as the keywords of a message with plural forms."""
+    start = 0
+    joints = find_joints(text)
+    if any(overlap(joint, fixed) for joint in joints):  # a format knows better, or what is kept lies across
+        joints = []
+    for first, last in [*joints, (len(text), len(text))]:
+        inside = [(max(a, start) - start, min(b, first) - start) for a, b in fixed if start < b and a < first]
+        yield from ((start + a, start + b) for a, b in split_sentences(text[start:first], language, inside))
+        start = last
 
 
 def _depth(segment: Segment) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from docflat.formats.segments import LINE_BREAK
 from docflat.sentences import Range
 
 _PATTERNS = (
@@ -14,13 +16,28 @@ _PATTERNS = (
     r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}",  # an e-mail address
     r"\$\{[^{}\s]{1,80}\}",  # ${x}
     r"\{\{[^{}]{1,80}\}\}",  # {{ x }}
-    r"\{[^{}\s]{0,80}\}",  # {x} {0:.2f} {}
+    r"\{[^{}\s]{0,80}\}|\{ [a-z_][\w.]{1,80} \}",  # {x} {0:.2f} {} { name }
+    r"\{\s*[\w.]{1,80}\s*,\s*(?:number|date|time|ordinal|spellout|duration)\b[^{}]{0,80}\}",  # {n, number, percent}
+    r"\{%[^{}]{1,500}%\}|\{\{[<%][^{}]{1,500}[%>]\}\}",  # {% include x %}, {{< x >}}: tags of templates
     r"%\([\w.-]{1,80}\)[#0+ -]?[0-9.]*[a-z]",  # %(x)d
     r"%[0-9]+\$[#0+-]*[0-9.]*(?:hh?|ll?|[jztL])?[diouxefgcsp]\b",  # %1$s
     r"(?<![\d%])%[#0+-]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[jztL])?[diouxefgcsp@](?![\w%])",  # %s %5.2f %ld
     r"&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",  # an entity in a message
     r"(?<![a-z]:)\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message
 )
+# {n, plural, one {# cat} other {# cats}}: a message of ICU that chooses between texts, and what begins each of them
+_CHOICE = re.compile(r"\{\s*[\w.]{1,80}\s*,\s*(?:plural|select|selectordinal)\s*,")
+_SELECTOR = re.compile(r"\s*(?:offset:[0-9]{1,9}\s*)?(?:=[0-9]{1,9}|[\w-]{1,80})\s*\{")
+_BRACE = re.compile(r"[{}]")
+_CHOICE_END = re.compile(r"\s*\}")
+_LONGEST = 10_000  # characters of a text that may be such a message
+_DEEPEST = 20  # such messages in each other
+# Columns: blanks that nobody puts between the words of a sentence. After an option of a program fewer will do.
+_COLUMNS = re.compile(r"(?<=\S)(?: {4,}| *\t[ \t]*)(?=\S)")
+_OPTION = re.compile(r"\s*(-{1,2}[A-Za-z?][^\n]{0,80}?)( {2,}| *\t[ \t]*)(?=\S)")
+# A line break, and a word before it that no text ends with: "The History of", "bread and".
+_BREAK = re.compile(rf"[^\S{LINE_BREAK}]*{LINE_BREAK}\s*")
+_LINK = re.compile(r"(?<!\w)[a-z]{1,3}$")
 _PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
 STAND_IN = "XQ"
 _STAND_IN = re.compile(rf"\b{STAND_IN}([0-9]{{1,3}})\b")
@@ -30,6 +47,18 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
 def find_placeholders(text: str) -> list[Range]:
+    """All of a text, in order."""
+    choices = find_choices(text)
+    option = _OPTION.match(text)
+    found = [option.span(1)] if option else []
+    if choices:  # the number that it is about
+        found += [match.span() for match in re.finditer("#", text)]
+    found += _find_in_words(text)
+    # What an option of a program or a text to choose has in braces is no placeholder of its own.
+    return sorted(place for place in join_ranges(found) if not overlap(place, choices))
+
+
+def _find_in_words(text: str) -> list[Range]:
     found = []
     for match in _PLACEHOLDER.finditer(text):
         start, end = match.span()
@@ -37,6 +66,61 @@ def find_placeholders(text: str) -> list[Range]:
             end = start + len(_trim(match[0]))
         found.append((start, end))
     return found
+
+
+def find_joints(text: str) -> list[Range]:
+    """What parts a text into texts of their own, in order.
+
+    The frame of choices between texts, the blanks of columns, and line breaks unless a sentence goes on after them.
+    """
+    joints = find_choices(text)
+    gaps = [match.span() for match in _COLUMNS.finditer(text)]
+    gaps += [match.span() for match in _BREAK.finditer(text) if not _goes_on(text, *match.span())]
+    if option := _OPTION.match(text):
+        gaps.append(option.span(2))
+    return join_ranges([*joints, *(gap for gap in gaps if not overlap(gap, joints))])
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether what is before text[start:end] is no text by itself."""
+    before = text[max(0, start - 5) : start]
+    return before[-1:] not in _ENDS and (text[end : end + 1].islower() or _LINK.search(before) is not None)
+
+
+def find_choices(text: str) -> list[Range]:
+    """The frame of messages that choose between texts: `{n, plural, one {`, `} other {`, `}}`."""
+    found: list[Range] = []
+    place = 0 if len(text) <= _LONGEST else len(text)
+    while match := _CHOICE.search(text, place):
+        read = _read_choice(text, match, 0)
+        found += read or []
+        place = read[-1][1] if read else match.end()
+    return found
+
+
+def _read_choice(text: str, opening: re.Match[str], depth: int) -> list[Range] | None:
+    """The frame of one; None: its braces are no pairs, or it says something else."""
+    joints: list[Range] = []
+    start, place = opening.span()
+    while selector := _SELECTOR.match(text, place):
+        joints.append((start, selector.end()))
+        place = selector.end()
+        while brace := _BRACE.search(text, place):
+            if brace[0] == "}":
+                break
+            inner = _CHOICE.match(text, brace.start())
+            if inner is None:  # a placeholder in the text
+                place = text.find("}", brace.start()) + 1 or len(text)
+            elif depth < _DEEPEST and (read := _read_choice(text, inner, depth + 1)):
+                joints += read
+                place = read[-1][1]
+            else:
+                return None
+        if brace is None:
+            return None
+        start, place = brace.span()
+    end = _CHOICE_END.match(text, place)
+    return [*joints, (start, end.end())] if end and joints else None
 
 
 class Terms:
@@ -70,6 +154,12 @@ def _trim(url: str) -> str:
     ):
         url = url[:-1]
     return url
+
+
+def overlap(place: Range, ranges: Sequence[Range]) -> bool:
+    """Whether it shares letters with any of these, which are in order and apart."""
+    last = bisect_left(ranges, (place[1], 0)) - 1  # of those that start before its end
+    return last >= 0 and ranges[last][1] > place[0]
 
 
 def join_ranges(ranges: Iterable[Range]) -> list[Range]:

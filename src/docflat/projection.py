@@ -208,7 +208,22 @@ class _Image:
             linked.pop()
         while before and len(linked) > 1 and not piece.text[target[linked[0]][0]].isalnum():
             linked.pop(0)
-        return target[linked[0]][0], target[linked[-1]][1]
+        into, out = start - words[own[0]][0], words[own[-1]][1] - end  # letters of a word before it, after it
+        left = self._cut(words[own[0]], piece.text, target[linked[0]], max(0, into), after=False)
+        right = self._cut(words[own[-1]], piece.text, target[linked[-1]], max(0, out), after=True)
+        return min(left, right), right
+
+    def _cut(self, word: Range, text: str, linked: Range, letters: int, after: bool) -> int:
+        """The edge of a span that leaves out so many letters at an end of a word, as in H2O with a small 2.
+
+        The word it is linked to is cut likewise, if it has these letters there, or all others; else it is whole.
+        """
+        own, new = self.source[slice(*word)], text[slice(*linked)]
+        if after:
+            own, new = own[::-1], new[::-1]
+        others = own[letters:]
+        into = letters if own[:letters] == new[:letters] else len(new) - len(others) if new.endswith(others) else 0
+        return linked[1] - into if after else linked[0] + into
 
     def point(self, place: int) -> Range:
         for piece, offset in zip(self.pieces, self.starts, strict=False):

@@ -105,7 +105,7 @@ def test_a_bad_glossary(tmp_path: Path, capsys: Capture):
     for data, message in (
         (None, "terms: cannot be read: No such file or directory"),
         (b" \n", "terms: there are no terms in this file"),
-        (b"a\tb\n\xff\n", "terms:2: not UTF-8"),
+        (b"a\tb\n\xff\n", "terms:2: not UTF-8; save it as UTF-8"),
         (b"a\tb\n\none two\n", "terms:3: 0 tabs; a line is a term, a tab and its translation"),
         (b"a\tb\tc\n", "terms:1: 2 tabs; a line is a term, a tab and its translation"),
         (b"a\tb\na\t \n", f"terms:2: {letters}"),
@@ -169,7 +169,7 @@ def test_bad_terms(tmp_path: Path, capsys: Capture):
     for data, message in (
         (None, "terms: cannot be read: No such file or directory"),
         (b" \n", "terms: there are no terms in this file"),
-        (b"one\n\xff\n", "terms:2: not UTF-8"),
+        (b"one\n\xff\n", "terms:2: not UTF-8; save it as UTF-8"),
     ):
         if data is not None:
             terms.write_bytes(data)
@@ -214,7 +214,9 @@ def test_folders_and_a_bad_file_among_good_ones(tmp_path: Path, capsys: Capture)
         f"docflat: error: {source / 'd.txt'}: nothing to translate: no letters (1)",
         "docflat: error: 2 of 5 files were not translated",
     ]
-    assert len(printed.out.splitlines()) == 3
+    skipped, *reports = printed.out.splitlines()
+    assert skipped == f"{source}: skipped, for these are files of no format that docflat reads: 1 .jpg"
+    assert len(reports) == 3
     assert Shouter.loads == 1
 
 

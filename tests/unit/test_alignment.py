@@ -39,6 +39,14 @@ def test_attention_decides_where_words_differ():
     assert find_links("a b c", "x y", weights) == [(0, 1), (1, 0), (2, 1)]
 
 
+def test_a_word_that_stands_for_nothing_is_not_linked():
+    """The attention of the shipped model, rounded: "Sie" is in no word of the source, and no link of its own."""
+    weights = np.array([[0.35, 0.04, 0.03], [0.09, 0.16, 0.17], [0.19, 0.44, 0.04], [0.05, 0.05, 0.44]])
+    assert find_links("Click here.", "Klicken Sie hier.", weights) == [(0, 0), (1, 2), (2, 3)]
+    weights[1, 1] = 0.4  # as good as the best: two words that stand for one
+    assert find_links("Click here.", "Klicken Sie hier.", weights) == [(0, 0), (1, 1), (1, 2), (2, 3)]
+
+
 def test_short_words_that_look_alike_are_not_taken_for_the_same():
     weights = np.array([[0.0, 1.0], [1.0, 0.0]])
     assert find_links("in der", "in das", weights) == [(0, 1), (1, 0)]

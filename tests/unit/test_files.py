@@ -243,6 +243,23 @@ def test_numbers_are_written_as_the_language_writes_them():
     assert report.other_numbers == []
 
 
+def test_a_message_that_chooses_between_texts_keeps_its_frame():
+    """What ICU reads is as it was; each text is a sentence of its own, and a program that loses braces harms none."""
+    text = "You have {n, plural, =0 {none} one {# new cat} other {# new cats of {name}}}."
+    new, report = translated(Segment(text), lambda text: text.upper().replace("{NAME}", "{name}"))
+    assert new.text == "YOU HAVE {n, plural, =0 {NONE} one {# NEW CAT} other {# NEW CATS OF {name}}}."
+    assert report.sentences == 4
+    new, _ = translated(Segment(text), lambda text: re.sub("[{}#]", "", text))
+    assert new.text == text
+
+
+def test_columns_stay_columns():
+    new, _ = translated(Segment("-v, --verbose     print more   messages"), str.upper)
+    assert new.text == "-v, --verbose     PRINT MORE MESSAGES"
+    new, _ = translated(Segment("Name:\t\tthe name of a person.  It is long."), str.upper)
+    assert new.text == "NAME:\t\tTHE NAME OF A PERSON.  IT IS LONG."
+
+
 def test_opaque_spans_are_found_again():
     text = "Call run() or stop() now."
     spans = (Span(5, 10, "code", opaque=True), Span(14, 20, "code", opaque=True))
@@ -286,6 +303,31 @@ def test_formatting_does_not_follow_a_verb_to_the_end():
     # A word is not worth as many of others between.
     assert linked("signed by both parties before 31") == "von beiden Parteien vor dem 31"
     assert linked("must be signed by both parties before") == "muss von beiden Parteien vor dem"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Water is H[2]O.", "Wasser ist H[2]O."),
+        ("It is x[2y] today.", "Heute ist es x[2y]."),
+        ("the 1[st] time", "das 1[]. Mal"),  # what was raised is gone, and the number is not raised instead
+        ("[D]ocument", "[D]okument"),
+        ("un[happy]", "un[glücklich]"),
+        ("so un[happy and poor]", "so un[glücklich und arm]"),
+        ("the c[at]", "das [Tier]"),  # nothing tells which letters
+    ],
+)
+def test_formatting_of_a_part_of_a_word_stays_on_that_part(source: str, expected: str):
+    text, start, end = source.replace("[", "").replace("]", ""), source.index("["), source.index("]") - 1
+    target = expected.replace("[", "").replace("]", "")
+    links = {
+        "It is x2y today.": [(0, 2), (1, 1), (2, 3), (3, 0), (4, 4)],
+        "the 1st time": [(0, 0), (1, 1), (1, 2), (2, 3)],
+    }.get(text, [(n, n) for n in range(len(find_words(text)))])
+    new = project(Segment(text, (Span(start, end, "b"),)), [Piece((0, len(text)), target, links)])
+    assert new is not None
+    (span,) = new.spans
+    assert f"{target[: span.start]}[{target[span.start : span.end]}]{target[span.end :]}" == expected
 
 
 @pytest.mark.parametrize(

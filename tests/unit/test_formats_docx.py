@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 from office_files import field, pack, paragraph, relations, run, texts, translate, unpack, word
+from test_files import Stub
 
+from docflat.files import FileReport, translate_segments
 from docflat.formats.docx import Docx
 from docflat.formats.segments import Segment, Span
 
@@ -199,13 +201,29 @@ def test_breaks_tabs_and_hyphens() -> None:
         )
         + paragraph('<w:r><w:t>Page</w:t><w:br w:type="page"/><w:t>next</w:t></w:r>')
     )
-    assert texts(data) == ["First line second", "cell\u2011like", "Page", "next"]
+    assert texts(data) == ["First line\u2028second", "cell\u2011like", "Page", "next"]
     read = docx.Document(io.BytesIO(translate(data)))
     assert [one.text for one in read.paragraphs] == [
         "FIRST LINE\nSECOND\tCELL-LIKE",
         "PAGENEXT",
     ]  # a page break is no text
     assert '<w:br w:type="page"/>' in body(translate(data))
+
+
+def test_lines_of_an_address_are_texts_of_their_own() -> None:
+    """A sentence goes on after a break; the lines of an address are no sentence, and a model loses words of one."""
+    lines = ["Call ", "Ann Lee", "12 Long Street", "The road to", "Leeds, and"]
+    breaks = "<w:br/>".join(f'<w:t xml:space="preserve">{line}</w:t>' for line in lines)
+    stub = Stub(lambda text: " ".join(reversed(text.split())))
+    parsed = Docx().read(word(paragraph(f"<w:r>{breaks}<w:br/><w:br/><w:t>so on.</w:t></w:r>")), "x.docx")
+    written = parsed.render(translate_segments(parsed.segments, stub, FileReport("x.docx")))
+    assert stub.documents == [["Call", "Ann Lee", "12 Long Street", "The road to Leeds, and so on."]]
+    assert docx.Document(io.BytesIO(written)).paragraphs[0].text.split("\n")[:3] == [
+        "Call ",
+        "Lee Ann",
+        "Street Long 12",
+    ]
+    assert docx.Document(io.BytesIO(written)).paragraphs[0].text.count("\n") == 6
 
 
 def test_a_break_does_not_cut_a_word() -> None:

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -134,7 +135,8 @@ def test_translated_html_has_the_same_tags(parts: list[str]):
 
 NOTES = """\
 ---
-title: Not this
+title: A page
+layout: page
 ---
 # A *small* title #
 
@@ -167,6 +169,7 @@ lined
 
 def test_texts_of_markdown():
     assert texts("x.md", NOTES) == [
+        "A page",
         "A small title",
         "A quote that goes\non, with some code, a link here and https://x.org.\nEscapes: * & 2 * 3 snake_case ",
         "a cat",
@@ -176,17 +179,18 @@ def test_texts_of_markdown():
         "x",
         "y",
         "do {this}\nwith ref or a text; note.",
-        "first second",
+        "first\u2028second",
+        "HTML",
         "Under\nlined",
     ]
     kept = [segment.kept for segment in read("x.md", NOTES).segments if segment.kept]
-    assert kept == ["front matter", "code", "HTML"]
+    assert kept == ["front matter", "code"]
 
 
 def test_markdown_is_translated_around_its_markup():
     found = shouted("x.md", NOTES)
     for part in (
-        "---\ntitle: Not this\n---\n# A *SMALL* TITLE #\n",
+        "---\ntitle: A PAGE\nlayout: page\n---\n# A *SMALL* TITLE #\n",
         '> A QUOTE THAT GOES ON, WITH `some code`, A [LINK **HERE**](u_(v) "T") AND <https://x.org>.\n> ESCAPES: ',
         "![A CAT](c.png) [![D](e)](f)",
         "| ONE | TWO \\| THREE |\n|-----|---|\n| *X* | Y |",
@@ -196,6 +200,99 @@ def test_markdown_is_translated_around_its_markup():
         "```\ncode\n```\n\n<div>HTML</div>\n\nUNDER LINED\n=====\n",
     ):
         assert part in found
+
+
+BEYOND = """\
+before it
+:::tip The title
+a tip *for* you
+:::
+
+!!! note "The title"
+    a note with `code`
+
+    - an item
+
+        code of no list
+
+[^1]: the text
+    of a footnote
+
+    its second paragraph
+
+        code
+
+term
+: what it
+  means
+: or this
+
+a formula $x_1 \\, y_1$ for $5 and $6; press <kbd>enter *now*</kbd> or <kbd>
+"""
+
+
+def test_markdown_beyond_commonmark():
+    """Lines that are markup stay lines, what is indented below them is text, and formulas are none."""
+    assert (
+        shouted("x.md", BEYOND)
+        == """\
+BEFORE IT
+:::tip The title
+A TIP *FOR* YOU
+:::
+
+!!! note "The title"
+    A NOTE WITH `code`
+
+    - AN ITEM
+
+        CODE OF NO LIST
+
+[^1]: THE TEXT OF A FOOTNOTE
+
+    ITS SECOND PARAGRAPH
+
+        code
+
+TERM
+: WHAT IT MEANS
+: OR THIS
+
+A FORMULA $x_1 \\, y_1$ FOR $5 AND $6; PRESS <kbd>enter *now*</kbd> OR <kbd>
+"""
+    )
+
+
+def test_html_in_markdown_is_html():
+    text = '<div align="left">\r\n <b>a</b> word <img alt="a cat">\r\n</div>\r\n\r\n<!-- x -->\r\n\r\n> <p>q</p>\r\n'
+    found = shouted("x.md", text)
+    assert found == text.replace("<b>a</b> word", "<b>A</b> WORD").replace("a cat", "A CAT")
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "expected"),
+    [
+        ('title: "one: two"', 'A "b"', {"title": 'A "b"'}),
+        ("title: 'one'", "it's", {"title": "it's"}),
+        ("title: one two", "A: b", {"title": "A: b"}),
+        ("title: one two", "- b", {"title": "- b"}),
+        ("title: one two", "Ja", {"title": "Ja"}),
+        ("title: one two", "no", {"title": "no"}),
+        ("title: one # two", "A", {"title": "one"}),
+        ("title: yes", "A", {"title": True}),
+        ("title: |\n  one", "A", {"title": "one\n"}),
+        ("lang: en\nx:\n  title: one", "A", {"lang": "en", "x": {"title": "one"}}),
+    ],
+)
+def test_front_matter_as_yaml_reads_it(text: str, new: str, expected: dict[str, Any]):
+    parsed = read("x.md", f"---\n{text}\n---\n")
+    written = parsed.render([Segment(new) if not own.kept else own for own in parsed.segments]).decode()
+    assert yaml.safe_load(written.split("---\n")[1]) == expected
+
+
+def test_front_matter_of_toml():
+    found = shouted("x.md", '+++\ntitle = "a page"\ndraft = true\n[extra]\n+++\ntext\n')
+    assert found == '+++\ntitle = "A PAGE"\ndraft = true\n[extra]\n+++\nTEXT\n'
 
 
 @pytest.mark.parametrize(
@@ -215,6 +312,7 @@ MARKDOWN_PARTS = [
     *("a\tb\n", "\tcode\n", "| a | b |\n|---|---|\n| c | d |\n", "![i](s)", "<b>h</b> t\n", "&lt; e\\_f\n"),
     *("w  \nx\n", "===\n", "[r]: u\n", "[r] s\n", "~~s~~\n"),
 ]
+BEYOND_PARTS = [":::t\n", "!!! n\n", "    i\n", ": d\n", "$x_1$\n", "[^1]: n\n", "<kbd>k</kbd>\n", "</kbd>", "---\n"]
 
 
 def shape(text: str) -> list[str]:
@@ -234,11 +332,16 @@ def test_translated_markdown_has_the_same_shape(parts: list[str]):
 
 # Both
 
+ODD_PARTS = ["\r\n", "\r", "\0", "\u2028", "ä", "\ufeff"]
+
 
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from([".txt", ".md", ".html"]),
-    st.lists(st.sampled_from([*HTML_PARTS, *MARKDOWN_PARTS, "\r\n", "\r", "\0", "\u2028", "ä", "\ufeff"]), max_size=12),
+    st.lists(
+        st.sampled_from([*HTML_PARTS, *MARKDOWN_PARTS, *BEYOND_PARTS, "\r\n", "\r", "\0", "\u2028", "ä", "\ufeff"]),
+        max_size=12,
+    ),
 )
 def test_any_text_comes_back_as_it_was(suffix: str, parts: list[str]):
     data = "".join(parts).encode()

@@ -72,7 +72,7 @@ def test_open_document_in_whole() -> None:
     )
     assert [(one.text, one.kept) for one in read(data, "x.odt").segments] == [
         ("A heading", ""),
-        ("See the site and so on", ""),
+        ("See the site and\u2028so on", ""),
         ("A note", ""),
         ("In a box", ""),
         ("A box", ""),

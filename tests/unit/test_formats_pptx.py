@@ -53,7 +53,7 @@ def test_slides(slides: bytes) -> None:
     assert texts(slides, "x.pptx") == [
         "The talk",
         "The end",
-        "A title in two lines",
+        "A title\u2028in two lines",
         "Some bold words and a link",
         "Left",
         "cell",

@@ -103,6 +103,8 @@ def test_wrapped_text_is_wrapped_again():
 def test_plain_text_that_is_not_utf8():
     with pytest.raises(InputError, match=r"x\.txt:2: not UTF-8"):
         read("x.txt", b"a\n\xff")
+    with pytest.raises(InputError, match=r"x\.txt: is UTF-16; save it as UTF-8"):
+        read("x.txt", "a".encode("utf-16"))
 
 
 # JSON
@@ -120,6 +122,14 @@ def test_json_strings_under_keys():
         "more": [{"source": ["ONE", {"x": "y", "text": "TWO"}, "THREE"]}, "four"],
     }
     assert shouted("x.json", text).isascii()
+
+
+def test_tags_in_json_are_no_words():
+    text = json.dumps({"text": 'Please <a href="x y">log in</a>\nor <b>leave</b>, a < b.', "source": "Use <name> here"})
+    assert json.loads(shouted("x.json", text)) == {
+        "text": 'PLEASE <a href="x y">LOG IN</a>\nOR <b>LEAVE</b>, A < B.',
+        "source": "USE <name> HERE",
+    }
 
 
 def test_json_lines():

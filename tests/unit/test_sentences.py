@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docflat.placeholders import find_again, find_placeholders, join_ranges
+from docflat.placeholders import find_again, find_joints, find_placeholders, join_ranges
 from docflat.sentences import split_sentences
 
 # Written by hand, with the cuts a reader would make.
@@ -60,10 +60,53 @@ def test_a_range_that_must_stay_whole_is_not_cut():
         ("Tom &amp; &#39;Jerry&#39;", ["&amp;", "&#39;", "&#39;"]),
         ("One\\nTwo in C:\\new", ["\\n"]),
         ("Use {curly words} in { a } set.", []),
+        (
+            "Dear { user.name }, pay {sum, number, ::currency/EUR} now.",
+            ["{ user.name }", "{sum, number, ::currency/EUR}"],
+        ),
+        (
+            "{% include 'a note.md' %} See {{< ref \"page.md\" >}}.",
+            ["{% include 'a note.md' %}", '{{< ref "page.md" >}}'],
+        ),
+        ("{n, plural, one {# cat} other {{n} cats}}", ["#", "{n}"]),
+        ("-o, --out=FILE  file to write", ["-o, --out=FILE"]),
+        ("-Where is it? --I do not know.", []),
     ],
 )
 def test_placeholders(text: str, expected: list[str]):
     assert [text[start:end] for start, end in find_placeholders(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{n, plural, one {# cat} other {# cats}}", ["# cat", "# cats"]),
+        ("{n,plural,offset:1 =0{none}=1{one {name}.}other{many}}", ["none", "one {name}.", "many"]),
+        (
+            "You {g, select, male {{n, plural, one {his cat} other {his cats}}} other {a {pet} and more}}!",
+            ["You ", "his cat", "his cats", "a {pet} and more", "!"],
+        ),
+        ("{n, plural, one {# cat} other {# cats}", ["{n, plural, one {# cat} other {# cats}"]),  # is not closed
+        ("{n, plural}", ["{n, plural}"]),
+        ("Name:\tAnn Lee    Age:  40", ["Name:", "Ann Lee", "Age:  40"]),
+        ("-h, --help  show this", ["-h, --help", "show this"]),
+        ("Ann Lee\u20281 Long Street\u2028\u2028London", ["Ann Lee", "1 Long Street", "London"]),
+        ("It is late.\u2028go home", ["It is late.", "go home"]),
+        ("The History of\u2028London and\u2028so on", ["The History of\u2028London and\u2028so on"]),
+    ],
+)
+def test_texts_between_joints(text: str, expected: list[str]):
+    edges = [0, *(edge for joint in find_joints(text) for edge in joint), len(text)]
+    parts = [text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    assert [part for part in parts if part] == expected
+
+
+@given(st.text(st.sampled_from("{}, plural#otx=1\t-"), max_size=80))
+def test_joints_are_in_order_and_apart(text: str):
+    edges = [edge for joint in find_joints(text) for edge in joint]
+    assert edges == sorted(edges)
+    places = [edge for place in find_placeholders(text) for edge in place]
+    assert places == sorted(places)
 
 
 def test_ranges_that_overlap_are_one():

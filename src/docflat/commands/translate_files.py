@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,17 +105,22 @@ def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
         yield given, Path(given.name)
         return
     found = []
+    others: Counter[str] = Counter()  # by their endings
     for file in sorted(given.rglob("*")):
-        if not file.is_file() or file.suffix.lower() not in FORMATS:
-            continue
         # Translations of an earlier run may lie there too.
-        if folder is not None and file.resolve().is_relative_to(folder.resolve()):
+        if not file.is_file() or (folder is not None and file.resolve().is_relative_to(folder.resolve())):
+            continue
+        if file.suffix.lower() not in FORMATS:
+            others[file.suffix.lower() or "without an ending"] += 1
             continue
         if (original := _original(file, arguments)) is not None:
             why = f"its name says that it is a translation of {original.name}"
             print(f"{file}: skipped, for {why} (name it to translate it)")
         else:
             found.append(file)
+    if others:
+        kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(others.items()))
+        print(f"{given}: skipped, for these are files of no format that docflat reads: {kinds}")
     if not found:
         raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", given)
     yield from ((file, file.relative_to(given)) for file in found)

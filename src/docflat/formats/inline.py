@@ -15,8 +15,9 @@ from dataclasses import replace
 from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text, join_code, walk_text
 from docflat.formats.office import Place
 from docflat.formats.places import Xml
-from docflat.formats.segments import Segment, Span
+from docflat.formats.segments import LINE_BREAK, Segment, Span
 
+_BLANKS = (" ", LINE_BREAK)
 Write = Callable[[Look, str], bytes]  # text in its look, as XML
 
 
@@ -162,8 +163,9 @@ class Chunk:
         else:
             # The words on both sides of a break are two, unless they are written without blanks.
             breaks = isinstance(item, Raw) and item.kind in ("break", "split")
-            spaced = breaks and _narrow("".join(self._parts[-1:])[-1:])
-            self._say(" " if spaced else "")
+            before = "".join(self._parts[-1:])[-1:]
+            spaced = breaks and (_narrow(before) or before.isspace())
+            self._say(LINE_BREAK if spaced else "")
             self._open(replace(item, spaced=spaced) if isinstance(item, Raw) else item)
 
     def _say(self, text: str) -> None:
@@ -231,7 +233,7 @@ class _LayingBack:
         left_out: set[int] = set()
         for span in self._spans:
             if isinstance(tag := tags[span.tag], Raw) and tag.spaced:
-                near = [i for i in (span.start - 1, span.start) if i >= 0 and self._text[i : i + 1] == " "]
+                near = [i for i in (span.start - 1, span.start) if i >= 0 and self._text[i : i + 1] in _BLANKS]
                 left_out |= set(near[:1])
         self._left_out = sorted(left_out)
 

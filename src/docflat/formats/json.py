@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from docflat.errors import InputError
 from docflat.formats.limits import DEEPEST, read_text
+from docflat.formats.messages import Message, has_tags, read_message, write_message
 from docflat.formats.segments import Segment
 
 KEYS = ("source", "text")
@@ -20,17 +21,25 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]')
 class ParsedJson:
     def __init__(self, text: str, mark: bytes, places: Sequence[tuple[int, int]]) -> None:
         self.text, self.mark, self.places = text, mark, places
-        self.segments: Sequence[Segment] = [Segment(json.loads(text[start:end])) for start, end in places]
+        self.messages = [_message(json.loads(text[start:end])) for start, end in places]
+        self.segments: Sequence[Segment] = [segment for message in self.messages for segment in message.segments]
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         ascii_only = self.text.isascii() and "\\u" in self.text  # who escapes letters may not read others
-        parts, end = [], 0
-        for (start, stop), own, new in zip(self.places, self.segments, segments, strict=True):
-            raw = self.text[start:stop]
-            new_raw = raw if new.text == own.text else json.dumps(new.text, ensure_ascii=ascii_only)
-            parts += [self.text[end:start], new_raw]
+        parts, end, first = [], 0, 0
+        for (start, stop), message in zip(self.places, self.messages, strict=True):
+            new = segments[first : first + len(message.segments)]
+            first += len(new)
+            changed = any(a != b for a, b in zip(message.segments, new, strict=True))
+            written = json.dumps(write_message(message, new), ensure_ascii=ascii_only) if changed else ""
+            parts += [self.text[end:start], written or self.text[start:stop]]
             end = stop
         return self.mark + "".join([*parts, self.text[end:]]).encode()
+
+
+def _message(text: str) -> Message:
+    """A string as a text, or, where it has tags, as a message of a program."""
+    return read_message(text) if has_tags(text) else Message((Segment(text),), (text,), ("", ""))
 
 
 class Json:

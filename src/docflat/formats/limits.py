@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import lzma
 import zipfile
 import zlib
@@ -36,10 +37,12 @@ def read_file(path: Path) -> bytes:
 def read_text(data: bytes, file: str) -> str:
     """UTF-8, without its byte order mark: `data.startswith(codecs.BOM_UTF8)` tells whether there is one."""
     check_text(data, file)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError("is UTF-16; save it as UTF-8", file)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", file, data.count(b"\n", 0, error.start) + 1) from None
+        raise InputError("not UTF-8; save it as UTF-8", file, data.count(b"\n", 0, error.start) + 1) from None
 
 
 def check_text(data: bytes, file: str, most: int = MOST_TEXT) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from docflat.errors import InputError
+from docflat.formats.front_matter import FrontMatter
+from docflat.formats.html import ParsedHtml
 from docflat.formats.limits import check_text, read_text
 from docflat.formats.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
 from docflat.formats.markup import Template, write_markup
@@ -18,7 +20,7 @@ from docflat.formats.segments import Segment
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
 MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
-KEPT = {"fence": "code", "code_block": "code", "html_block": "HTML"}
+KEPT = {"fence": "code", "code_block": "code"}
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,26 @@ class _Block:
     prefix: str = ""  # of its lines after the first, such as "> "
 
 
+@dataclass(frozen=True)
+class _Part:
+    """text[start:end] of the file has a format of its own, with the segments from `first` on."""
+
+    start: int
+    end: int
+    first: int
+    parsed: ParsedHtml | FrontMatter
+
+
 class ParsedMarkdown:
     def __init__(self, text: str, mark: bytes) -> None:
         self.text, self.mark = text, mark
         self.ending = "\r\n" if "\r\n" in text else "\n"
         self.segments: list[Segment] = []
-        self.blocks: list[_Block] = []
+        self.blocks: list[_Block | _Part] = []
         front = _FRONT_MATTER.match(text)
         self.body = front.end() if front else 0
         if front is not None:
-            self.segments.append(Segment(front[0], kept="front matter"))
+            self._add_part(0, self.body, FrontMatter(front[0]))
         self.starts = [self.body, *(match.end() for match in _NEWLINE.finditer(text, self.body))]
         self._read()
 
@@ -51,11 +63,26 @@ class ParsedMarkdown:
         for before, token in zip([None, *tokens], tokens, strict=False):
             if token.type in KEPT:
                 self.segments.append(Segment(token.content, kept=KEPT[token.type]))
+            elif token.type == "html_block":
+                self._read_html(token)
             elif token.type == "inline" and token.content and before is not None:
                 try:
                     self._read_block(token, before)
                 except LostPlace:
                     self.segments.append(Segment(token.content, kept="Markdown that is not understood"))
+
+    def _add_part(self, start: int, end: int, parsed: ParsedHtml | FrontMatter) -> None:
+        self.blocks.append(_Part(start, end, len(self.segments), parsed))
+        self.segments += parsed.segments
+
+    def _read_html(self, token: Token) -> None:
+        assert token.map is not None
+        start, end = (self.starts[min(line, len(self.starts) - 1)] for line in token.map)
+        end = len(self.text) if token.map[1] >= len(self.starts) else end
+        if _NEWLINE.sub("\n", self.text[start:end]).strip("\n") == token.content.strip("\n"):
+            self._add_part(start, end, ParsedHtml(self.text[start:end], "utf-8", b""))
+        else:  # in a quote or a list its lines start with other things
+            self.segments.append(Segment(token.content, kept="HTML"))
 
     def _read_block(self, token: Token, parent: Token) -> None:
         start, end, prefix = self._locate(token, parent)
@@ -114,6 +141,11 @@ class ParsedMarkdown:
 
         parts, end = [], 0
         for block in self.blocks:
+            if isinstance(block, _Part):
+                own_part = segments[block.first : block.first + len(block.parsed.segments)]
+                parts += [self.text[end : block.start], block.parsed.render(own_part).decode()]
+                end = block.end
+                continue
             own, new = self.segments[block.number], segments[block.number]
             inner = [part for span in own.spans for part in span.tag.before if isinstance(part, int)]
             parts.append(self.text[end : block.start])

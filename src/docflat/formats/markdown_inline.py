@@ -14,8 +14,10 @@ from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.token import Token
 
+from docflat.formats.html import INLINE_KEPT
+from docflat.formats.markdown_blocks import add_blocks
 from docflat.formats.markup import SpanBuilder, Template
-from docflat.formats.segments import Segment
+from docflat.formats.segments import LINE_BREAK, Segment
 
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]", re.DOTALL)
 _HTML_NAME = re.compile(r"</?([a-zA-Z][\w-]*)")
@@ -38,7 +40,7 @@ class LostPlace(Exception):
 
 def escape_markdown(text: str) -> str:
     """Text that reads as itself in Markdown."""
-    return _SPECIAL.sub(lambda match: "\\" + match[0], text)
+    return _SPECIAL.sub(lambda match: "\\" + match[0], text.replace(LINE_BREAK, " "))
 
 
 def escape_start(text: str) -> str:
@@ -62,8 +64,15 @@ class InlineReader:
         self.links: list[int] = []  # where the text of open links starts
 
     def read(self, tokens: Sequence[Token]) -> Segment:
-        for token in tokens:
-            self._take(token)
+        kept = _kept_elements(tokens)
+        number = 0
+        while number < len(tokens):
+            last = kept.get(number, number)
+            if number < last:
+                self._keep(tokens[number], tokens[last])
+            else:
+                self._take(tokens[number])
+            number = last + 1
         if self.place != len(self.content):
             raise LostPlace
         return self.builder.segment()
@@ -86,9 +95,11 @@ class InlineReader:
             self.builder.add("\n")
         elif kind == "hardbreak":
             self.builder.point((self._break(),))
-            self.builder.add(" ")
+            self.builder.add(LINE_BREAK)
         elif kind == "code_inline":
             self._code(token)
+        elif kind == "formula":
+            self.builder.opaque(token.content, (self._expect(token.content),))
         elif kind == "html_inline":
             self._html(self._expect(token.content))
         elif kind == "image":
@@ -141,13 +152,28 @@ class InlineReader:
         if name is None or _VOID.match(raw):
             self.builder.point((raw,))
             if name is not None and name[1].lower() == "br":
-                self.builder.add(" ")
+                self.builder.add(LINE_BREAK)
         elif not raw.startswith("</"):
             self.html.append(name[1].lower())
             self.builder.open((raw,))
         elif self.html and self.html[-1] == name[1].lower():
             self.html.pop()
             self._close((raw,))
+        else:
+            self.builder.point((raw,))
+
+    def _keep(self, opening: Token, closing: Token) -> None:
+        """An element whose text stays as it is, such as a key."""
+        start = self.place
+        self._expect(opening.content)
+        end = self.content.find(closing.content, self.place)
+        if end < 0:
+            raise LostPlace
+        shown = re.sub("<[^>]*>", "", self.content[self.place : end])
+        self.place = end + len(closing.content)
+        raw = self.content[start : self.place]
+        if shown.strip():
+            self.builder.opaque(shown, (raw,))
         else:
             self.builder.point((raw,))
 
@@ -201,6 +227,22 @@ class InlineReader:
             self.builder.point((f"![{label}{target}",))
 
 
+def _kept_elements(tokens: Sequence[Token]) -> dict[int, int]:
+    """Elements of HTML whose text is to stay: the number of the token that opens one, and of the one that closes it."""
+    found: dict[int, int] = {}
+    closing: dict[str, int] = {}  # the next of each name
+    for number in range(len(tokens) - 1, -1, -1):
+        raw = tokens[number].content
+        name = _HTML_NAME.match(raw) if tokens[number].type == "html_inline" else None
+        if name is None or name[1].lower() not in INLINE_KEPT or raw.endswith("/>"):
+            continue
+        if raw.startswith("</"):
+            closing[name[1].lower()] = number
+        elif name[1].lower() in closing:
+            found[number] = closing[name[1].lower()]
+    return found
+
+
 def _label_end(content: str, start: int) -> int:
     """Of an image's text: the bracket that closes it."""
     depth = 0
@@ -235,4 +277,4 @@ def _inline_target(content: str, place: int) -> int | None:
 
 def inline_parser() -> MarkdownIt:
     """Escapes and entities stay tokens of their own, so that they can be followed."""
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    return add_blocks(MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join"))

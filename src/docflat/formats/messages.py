@@ -53,6 +53,10 @@ class Message:
     between: tuple[str, ...]
 
 
+def has_tags(text: str) -> bool:
+    return len(text) <= _LONGEST and _TAG.search(text) is not None
+
+
 def read_message(text: str, flags: Collection[str] = ()) -> Message:
     if len(text) > _LONGEST:
         return Message((Segment(text, (), f"longer than {_LONGEST} characters"),), (text,), ("", ""))

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+LINE_BREAK = "\u2028"  # stands in a segment's text, beside the point of it, for a line break that a reader sees
+
 
 @dataclass(frozen=True)
 class Span:
