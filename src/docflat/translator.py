@@ -258,11 +258,20 @@ class Translator:
             return translations
         if not self.reads_target:
             return decoder.second_pass(documents, [[[] for _ in document] for document in documents], done)
-        first = self.first_pass or self.folder
-        if first.subwords.hash != self.folder.subwords.hash:
+        if self.first_pass is not None and self.first_pass.subwords.hash != self.folder.subwords.hash:
             raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
-        alone = self.decoder(replace(settings, mode="sentence"), first)
-        return decoder.second_pass(documents, alone.sentence_by_sentence(documents, lambda n: None), done)
+        alone = self.decoder(replace(settings, mode="sentence"), self.first_pass)
+        first = alone.sentence_by_sentence(self._with_readers(documents), lambda n: None)
+        return decoder.second_pass(documents, first, done)
+
+    def _with_readers(self, documents: Sequence[Sequence[Ids]]) -> list[Sequence[Ids]]:
+        """Without the only sentence of a document: nobody would read its first translation.
+
+        Those after it would, and it would itself in a model that looks ahead; of the rest of the target side the second
+        pass sees of such a sentence what the first does: nothing.
+        """
+        looks_ahead = self.folder.model.looks_ahead
+        return [document if looks_ahead or any(document[1:]) else [[]] * len(document) for document in documents]
 
     def decoder(self, settings: DecodingSettings, folder: ModelFolder | None = None) -> Decoder:
         """Of this model, or of that of the first pass."""
