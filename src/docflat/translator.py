@@ -18,8 +18,7 @@ from docflat.checkpoints import ModelFolder, load_model
 from docflat.compact import is_compact
 from docflat.decoding import Decoder, DecodingSettings
 from docflat.errors import InputError
-from docflat.quantization import Int8Embedding, has_int8, quantize
-from docflat.scoring import Scorer
+from docflat.quantization import Int8Embedding, has_int8, load_int8
 from docflat.search import Ids
 from docflat.shipped import ENGLISH_GERMAN, languages_of, model_folder
 from docflat.subwords import Subwords
@@ -73,12 +72,11 @@ class Translator:
                 precision = "int8"
         if precision not in PRECISIONS[kind]:
             raise InputError(f"on {kind} the precision is one of {', '.join(PRECISIONS[kind])}, not {precision}")
-        loaded = [load_model(path) for path in folders]
+        loaded = [load_int8(path) if precision == "int8" else load_model(path) for path in folders]
         for one in loaded:
-            one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
-            if precision == "int8":
-                quantize(one.model)
-            elif precision == "bf16":
+            if precision != "int8":
+                one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+            if precision == "bf16":
                 fold_gates(one.model)
         return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 
@@ -234,6 +232,8 @@ class Translator:
         """Log-probability of each given translation, with the others as its context, or of each alone."""
         if len(sentences) != len(translations):
             raise ValueError(f"{len(sentences)} sentences, but {len(translations)} translations")
+        from docflat.scoring import Scorer
+
         encode = self.folder.subwords.encode_batch
         source, target = encode(sentences, "source"), encode(translations, "target")
         (scored,) = Scorer(self.folder).documents([source], [target], context)
