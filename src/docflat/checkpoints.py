@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from safetensors import SafetensorError
@@ -78,23 +78,36 @@ def save_model(folder: Path, config: ModelConfig, weights: Mapping[str, Tensor],
 
 
 class _Undrawn(TorchFunctionMode):
-    """Leaves out `nn.init.normal_`, for which torch imports its compiler where there are no values: a whole second."""
+    """Leaves out what draws first values, where there are none to set.
+
+    For `normal_` torch would import its compiler: a whole second. The others are written in Python, there.
+    """
+
+    drawing: ClassVar = {nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.uniform_}
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        return kwargs["tensor"] if func is nn.init.normal_ else func(*args, **kwargs)
+        if func in self.drawing:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def load_model(folder: Path) -> ModelFolder:
+    loaded = load_empty(folder)
+    load_weights(loaded.model, folder / "model.safetensors", assign=True)
+    loaded.model.float()  # a file may be in half precision
+    return loaded
+
+
+def load_empty(folder: Path) -> ModelFolder:
+    """All but the weights: to draw 60 million of them takes longer than to read them from the file."""
     config = read_config(folder)
     subwords = Subwords.load(folder / "tokenizer.json")
-    # Without values at first: to draw 60 million of them takes longer than to read them from the file.
     with torch.device("meta"), _Undrawn():
         model = config.build(subwords, file=str(folder / "config.json"))
-    load_weights(model, folder / "model.safetensors", assign=True)
-    return ModelFolder(config, subwords, model.float().eval())  # a file may be in half precision
+    return ModelFolder(config, subwords, model.eval())
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -121,8 +134,13 @@ def read_json(path: Path, otherwise: str) -> dict[str, Any]:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Of one file; where there is none, of the files of compact weights beside it."""
+    return compact.unpack(read_stored(path))
+
+
+def read_stored(path: Path) -> dict[str, Tensor]:
+    """The same as they are stored: of compact weights, matrices in 8 bits and their scales."""
     files = [] if path.exists() else compact.parts_of(path.parent)
-    return compact.unpack(compact.join(read_tensors(file) for file in files or [path]))
+    return compact.join(read_tensors(file) for file in files or [path])
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -135,6 +153,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def load_weights(model: Transformer, path: Path, assign: bool = False) -> None:
     """Load weights that must fit exactly. assign: in the place of the model's tensors, not into them."""
     weights = read_weights(path)
+    check_fit(model, weights, path)
+    model.load_state_dict(weights, assign=assign)
+
+
+def check_fit(model: Transformer, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Whether these are all weights of the model, and no others."""
     own = model.state_dict()
     for name in (*own, *weights):
         if name not in weights:
@@ -144,7 +168,6 @@ def load_weights(model: Transformer, path: Path, assign: bool = False) -> None:
         if own[name].shape != weights[name].shape:
             shapes = f"{tuple(weights[name].shape)}, expected {tuple(own[name].shape)}"
             raise InputError(f"{name} has the shape {shapes}", path)
-    model.load_state_dict(weights, assign=assign)
 
 
 def start_from(model: Transformer, path: Path, before: ModelConfig, now: ModelConfig) -> None:

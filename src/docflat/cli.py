@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import NoReturn, Protocol
 
-from docflat import __version__
+from docflat import __version__, startup
 from docflat.commands import (
     compare,
     context,
@@ -207,4 +207,8 @@ def run(argv: Sequence[str]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """argv None: what the process was started with, which is then this command and nothing else."""
+    if argv is None and sys.argv[1:2] == ["translate"]:  # the verb that people wait for
+        startup.begin()
+        startup.end(run(sys.argv[1:]))
     sys.exit(run(sys.argv[1:] if argv is None else argv))

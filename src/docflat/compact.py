@@ -20,8 +20,10 @@ SCALE = ".scale"
 MOST_BYTES = 15 << 20  # of a file
 PATTERN = "model-*-of-*.safetensors"
 
+Rounded = tuple[Tensor, Tensor]  # a matrix in int8, and the scale of each row
 
-def round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+
+def round_rows(weight: Tensor) -> Rounded:
     """A matrix in int8, and the scale of each row."""
     # Without copies of its absolute values and of its quotients: it is done to a whole model before the first word.
     largest = torch.maximum(weight.amax(1), -weight.amin(1))
@@ -41,13 +43,31 @@ def pack(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """What `pack` was given, rounded."""
-    weights = {name: tensor for name, tensor in packed.items() if not name.endswith(SCALE)}
-    for name, tensor in weights.items():
+    rounded = rounded_of(packed)
+    return {
+        name: widen(*rounded[name]) if name in rounded else tensor
+        for name, tensor in packed.items()
+        if not name.endswith(SCALE)
+    }
+
+
+def rounded_of(packed: Mapping[str, Tensor]) -> dict[str, Rounded]:
+    """The matrices that are in 8 bits."""
+    rounded = {}
+    for name, tensor in packed.items():
         if tensor.dtype == torch.int8:
             if name + SCALE not in packed:
                 raise InputError(f"the weights lack {name + SCALE}: {name} cannot be read without it")
-            weights[name] = tensor.float() * packed[name + SCALE][:, None]
-    return weights
+            scale = packed[name + SCALE]
+            if tensor.dim() != 2 or scale.shape != tensor.shape[:1]:
+                raise InputError(f"{name + SCALE} has not one number for each row of {name}")
+            rounded[name] = (tensor, scale)
+    return rounded
+
+
+def widen(rounded: Tensor, scale: Tensor) -> Tensor:
+    """The matrix that was rounded, as far as 8 bits hold it."""
+    return rounded.float() * scale[:, None]
 
 
 def save_in_parts(weights: Mapping[str, Tensor], folder: Path, most: int = MOST_BYTES) -> None:

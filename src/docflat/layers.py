@@ -205,17 +205,24 @@ class Gate(nn.Linear):
         return super().forward(inputs[0] if len(inputs) == 1 else torch.cat(inputs, dim=-1))
 
 
+def linear_of(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    """The map with this matrix (outputs, inputs)."""
+    linear = nn.Linear(weight.shape[1], weight.shape[0], device="meta")  # where nothing is drawn
+    linear.weight = nn.Parameter(weight, requires_grad=False)
+    linear.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)  # type: ignore[assignment]
+    return linear
+
+
 def fold(output: nn.Linear, gate: nn.Linear) -> nn.Linear:
     """One map instead of two: what `output` makes of x, and beside it what `gate` makes of that.
 
     (..., inputs) -> (..., outputs + gates). Wg (Wo x + bo) + bg = (Wg Wo) x + (Wg bo + bg).
     """
-    folded = nn.Linear(output.in_features, output.out_features + gate.out_features).to(output.weight)
     with torch.no_grad():
         wide = gate.weight.double()
-        folded.weight.copy_(torch.cat([output.weight.double(), wide @ output.weight.double()]))
-        folded.bias.copy_(torch.cat([output.bias.double(), wide @ output.bias.double() + gate.bias.double()]))
-    return folded
+        weight = torch.cat([output.weight.double(), wide @ output.weight.double()])
+        bias = torch.cat([output.bias.double(), wide @ output.bias.double() + gate.bias.double()])
+    return linear_of(weight.to(output.weight), bias.to(output.weight))
 
 
 class FeedForward(nn.Module):

@@ -10,11 +10,12 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
-
-import yaml
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from docflat.errors import InputError
+
+if TYPE_CHECKING:
+    import yaml
 
 T = TypeVar("T")
 File = str | os.PathLike[str]
@@ -36,6 +37,8 @@ def to_mapping(instance: Any) -> dict[str, Any]:
 
 def read_yaml(path: File) -> tuple[dict[str, Any], dict[str, tuple[File, int]]]:
     """The mapping in a YAML file, and where each of its keys stands."""
+    import yaml  # here: what is read is JSON mostly, and who translates need not wait for it
+
     try:
         data = Path(path).read_bytes()
         loader = yaml.SafeLoader(data.decode("utf-8-sig"))
@@ -125,6 +128,8 @@ class _Reader:
 
 def _find_lines(root: yaml.Node | None, path: File) -> dict[str, int]:
     """The line of each key and list item; a key given twice is an error (PyYAML lets the later one win)."""
+    import yaml
+
     lines: dict[str, int] = {}
     todo, seen = [(root, "")], set()
     for node, where in todo:

@@ -18,8 +18,7 @@ from docflat.checkpoints import ModelFolder, load_model
 from docflat.compact import is_compact
 from docflat.decoding import Decoder, DecodingSettings
 from docflat.errors import InputError
-from docflat.quantization import Int8Embedding, has_int8, quantize
-from docflat.scoring import Scorer
+from docflat.quantization import Int8Embedding, has_int8, load_int8
 from docflat.search import Ids
 from docflat.shipped import ENGLISH_GERMAN, languages_of, model_folder
 from docflat.subwords import Subwords
@@ -73,12 +72,11 @@ class Translator:
                 precision = "int8"
         if precision not in PRECISIONS[kind]:
             raise InputError(f"on {kind} the precision is one of {', '.join(PRECISIONS[kind])}, not {precision}")
-        loaded = [load_model(path) for path in folders]
+        loaded = [load_int8(path) if precision == "int8" else load_model(path) for path in folders]
         for one in loaded:
-            one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
-            if precision == "int8":
-                quantize(one.model)
-            elif precision == "bf16":
+            if precision != "int8":
+                one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+            if precision == "bf16":
                 fold_gates(one.model)
         return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 
@@ -234,6 +232,8 @@ class Translator:
         """Log-probability of each given translation, with the others as its context, or of each alone."""
         if len(sentences) != len(translations):
             raise ValueError(f"{len(sentences)} sentences, but {len(translations)} translations")
+        from docflat.scoring import Scorer
+
         encode = self.folder.subwords.encode_batch
         source, target = encode(sentences, "source"), encode(translations, "target")
         (scored,) = Scorer(self.folder).documents([source], [target], context)
@@ -258,11 +258,20 @@ class Translator:
             return translations
         if not self.reads_target:
             return decoder.second_pass(documents, [[[] for _ in document] for document in documents], done)
-        first = self.first_pass or self.folder
-        if first.subwords.hash != self.folder.subwords.hash:
+        if self.first_pass is not None and self.first_pass.subwords.hash != self.folder.subwords.hash:
             raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
-        alone = self.decoder(replace(settings, mode="sentence"), first)
-        return decoder.second_pass(documents, alone.sentence_by_sentence(documents, lambda n: None), done)
+        alone = self.decoder(replace(settings, mode="sentence"), self.first_pass)
+        first = alone.sentence_by_sentence(self._with_readers(documents), lambda n: None)
+        return decoder.second_pass(documents, first, done)
+
+    def _with_readers(self, documents: Sequence[Sequence[Ids]]) -> list[Sequence[Ids]]:
+        """Without the only sentence of a document: nobody would read its first translation.
+
+        Those after it would, and it would itself in a model that looks ahead; of the rest of the target side the second
+        pass sees of such a sentence what the first does: nothing.
+        """
+        looks_ahead = self.folder.model.looks_ahead
+        return [document if looks_ahead or any(document[1:]) else [[]] * len(document) for document in documents]
 
     def decoder(self, settings: DecodingSettings, folder: ModelFolder | None = None) -> Decoder:
         """Of this model, or of that of the first pass."""

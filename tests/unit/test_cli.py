@@ -74,7 +74,7 @@ def test_help_imports_nothing_slow():
     code = "import sys\nfrom docflat.cli import VERBS, run\n"
     code += "for verb in ((), *((verb.name,) for verb in VERBS)):\n    try: run([*verb, '--help'])\n"
     code += "    except SystemExit: pass\n"
-    code += "sys.exit(str({'torch', 'numpy', 'rich', 'tokenizers'} & sys.modules.keys()))"
+    code += "sys.exit(str({'torch', 'numpy', 'rich', 'tokenizers', 'yaml'} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.stderr == "set()\n"
     assert found.stdout.count("example:") == len(cli.VERBS)
@@ -91,7 +91,7 @@ def test_translating_imports_nothing_that_it_does_not_need(tmp_path: Path):
     for precision in ("fp32", "int8"):
         for files in ([str(tmp_path / "lines.en")], [str(tmp_path / "notes.md"), "-o", str(out / f"{precision}.md")]):
             code += f"assert run({[*arguments, '--precision', precision, *files]!r}) == 0\n"
-    heavy = {"torch._dynamo", "torch._inductor", "sympy", "transformers", "sacrebleu", "matplotlib", "rich"}
+    heavy = {"torch._dynamo", "torch._inductor", "sympy", "transformers", "sacrebleu", "matplotlib", "rich", "yaml"}
     code += f"sys.exit(str({heavy!r} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     # Before it there may be warnings: what a model with random weights writes, in int8 too, depends on the machine.

@@ -12,9 +12,9 @@ from docflat.cli import run
 from docflat.compact import MOST_BYTES, PATTERN, pack, save_in_parts, unpack
 from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
-from docflat.quantization import Int8Linear
+from docflat.quantization import Int8Linear, load_int8, quantize
 from docflat.subwords import Subwords
-from docflat.systems import find_system
+from docflat.systems import SYSTEMS, find_system
 from docflat.translator import Translator
 
 SENTENCES = ["ein hund sieht den ball .", "er rollt .", "der ball ist rund ."]
@@ -65,15 +65,18 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path, gone: int) -> None:
         read_weights(tmp_path / "model.safetensors")
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
+def save_random(folder: Path, name: str, dtype: torch.dtype = torch.float32) -> Path:
     subwords = Subwords.learn(SENTENCES * 20, 320, 8)
     sizes = ModelSizes(dim=32, heads=2, feed_forward=64, encoder_layers=1, decoder_layers=1)
-    system = find_system("docflat-c")
-    config = ModelConfig("docflat-c", sizes, {}, system.rows_of(RowSettings()))
+    config = ModelConfig(name, sizes, {}, find_system(name).rows_of(RowSettings()))
     torch.manual_seed(0)
-    save_model(tmp_path / "model", config, config.build(subwords).state_dict(), subwords, "# A card\n")
-    return tmp_path / "model"
+    save_model(folder, config, config.build(subwords).to(dtype).state_dict(), subwords, "# A card\n")
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return save_random(tmp_path / "model", "docflat-c")
 
 
 def test_an_exported_folder_is_a_model_whose_int8_is_that_of_the_first(model: Path, tmp_path: Path) -> None:
@@ -92,6 +95,41 @@ def test_an_exported_folder_is_a_model_whose_int8_is_that_of_the_first(model: Pa
     assert len(products[0]) > 10
     for name, rounded in products[0].items():
         assert torch.equal(products[1][name], rounded), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_8_bits_that_stay_as_they_are_stored_are_those_of_the_wide_way(
+    name: str, dtype: torch.dtype, tmp_path: Path
+) -> None:
+    """Every number of the model, and what it says: as if all had been made wide first, and rounded again."""
+    model, out = save_random(tmp_path / "model", name, dtype), tmp_path / "small"
+    assert run(["export", "--model", str(model), "--to", "int8", "-o", str(out)]) == 0
+    straight, around = load_int8(out), load_model(out)
+    table = around.model.embedding.weight.detach()
+    quantize(around.model)
+    modules = [dict(folder.model.named_modules()) for folder in (straight, around)]
+    assert modules[0].keys() == modules[1].keys()
+    for place, one in modules[0].items():
+        other = modules[1][place]
+        assert type(one) is type(other)
+        if isinstance(one, Int8Linear):
+            assert isinstance(other, Int8Linear)
+            assert torch.equal(one.rounded, other.rounded), place
+            assert torch.equal(one.scale, other.scale), place
+            assert (one.bias is None) == (other.bias is None)
+            assert one.bias is None or torch.equal(one.bias, other.bias), place
+    states = [folder.model.state_dict() for folder in (straight, around)]
+    assert states[0].keys() == states[1].keys()
+    for place, tensor in states[0].items():
+        if place != "embedding.weight":  # which stays in 8 bits
+            assert tensor.dtype == torch.float32
+            assert torch.equal(tensor, states[1][place]), place
+    embedding = straight.model.embedding
+    assert embedding.weight.dtype == torch.int8
+    assert torch.equal(embedding.rows(torch.arange(len(table)).view(2, -1)), table.view(2, -1, table.shape[1]))
+    said = [Translator(folder).translate(SENTENCES) for folder in (straight, around)]
+    assert said[0] == said[1]
 
 
 def test_a_kind_of_quantization_is_refused(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,3 +151,14 @@ def test_a_scale_that_is_missing_is_named() -> None:
     del packed["matrix.scale"]
     with pytest.raises(InputError, match=r"lack matrix\.scale"):
         unpack(packed)
+
+
+@pytest.mark.parametrize("scale", [torch.ones(49), torch.ones(50, 1), torch.ones(1)])
+def test_a_scale_that_does_not_fit_is_named(scale: torch.Tensor) -> None:
+    with pytest.raises(InputError, match=r"matrix\.scale has not one number for each row of matrix"):
+        unpack({**pack(some_weights()), "matrix.scale": scale})
+
+
+def test_8_bits_are_of_matrices() -> None:
+    with pytest.raises(InputError, match=r"bias\.scale"):
+        unpack({"bias": torch.ones(3, dtype=torch.int8), "bias.scale": torch.ones(3)})

@@ -952,6 +952,51 @@ def test_progress_is_told_in_sentences(mode: str, subwords: Subwords) -> None:
     assert len(heard) > 1  # on the way, not only at the end
 
 
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize(
+    "variant", [one for one, (name, _) in VARIANTS.items() if name in SYSTEMS and one != "sent2sent"]
+)
+def test_two_passes_with_and_without_a_first_one_that_nobody_reads(
+    variant: str, subwords: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The only sentence of a document is not searched in the first pass; the second finds what it would have found."""
+    name, options = VARIANTS[variant]
+    folders = [
+        ModelFolder(ModelConfig(name, SIZES, options, rows_for(name, 2)), subwords, build_variant(variant, seed=seed))
+        for seed in (0, 1)
+    ]
+    looks_ahead = folders[0].model.looks_ahead
+    one, two, three, *alone = (x for ((x, _),) in random_documents(np.random.default_rng(3), [1] * 9))
+    documents: list[list[Ids]] = [*([x] for x in alone), [one, [], []], [[], two], [three, one], [], [[], []]]
+    needed = [[] if not looks_ahead and number < 7 else document for number, document in enumerate(documents)]
+
+    searched: list[Sequence[Ids]] = []
+    plain = Decoder.sentence_by_sentence
+
+    def spy(self: Decoder, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
+        searched.extend(documents)
+        return plain(self, documents, done)
+
+    kinds: list[Any] = ["first-pass", "partial"] if "batch" in SYSTEMS[name].target else ["first-pass"]
+    for kind, other in product(kinds, (None, folders[1])):
+        translator = Translator(folders[0], other)
+        settings = DecodingSettings("two-pass", kind, beam=3, window=3, batch_size=4)
+        first = translator.decoder(settings, other).sentence_by_sentence(documents, quiet)
+        decoder = translator.decoder(settings)
+        heard: list[int] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(Decoder, "sentence_by_sentence", spy)
+            found = translator.translate_ids(documents, settings, heard.append)
+        assert found == decoder.second_pass(documents, first, quiet)
+        assert sum(heard) == 10
+        if translator.reads_target:
+            assert [list(filter(None, document)) for document in searched] == [list(filter(None, x)) for x in needed]
+        searched.clear()
+        if looks_ahead:  # its own first translation is read: without it another one is found
+            assert found[:7] != decoder.second_pass(documents, [[[] for _ in x] for x in documents], quiet)[:7]
+
+
 def test_long_sentences_are_cut_into_pieces_that_fit(subwords: Subwords) -> None:
     text = "the cat sat on the mat, the dog too. " * 30 + "x" * 500
     for limit in (5, 16, 100, 10_000):

@@ -14,7 +14,7 @@ import docflat.quantization
 from conftest import VARIANTS, batch_of, build_variant, random_documents
 from docflat.errors import InputError
 from docflat.layers import SplitLinear, fold
-from docflat.quantization import Int8Embedding, Int8Linear, quantize
+from docflat.quantization import Int8Embedding, Int8Linear, Int8Weight, quantize
 from docflat.systems.docflat import DocFlat
 from docflat.transformer import Transformer
 from docflat.translator import Translator
@@ -84,6 +84,27 @@ def test_every_system_in_8_bits(variant: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(docflat.quantization, "Int8Weight", SlowWeight)
     quantize(models[1])
     assert correlation(after, logits_of(models[1], variant)) > 0.999
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_layers_are_asked_for_is_packed_before(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_variant(variant, dtype=torch.float32)
+    quantize(model)
+    packed = [part.packed for part in model.modules() if isinstance(part, Int8Linear) and part.packed]
+    assert len(packed) >= 4 * len(model.encoder) + 6 * len(model.decoder)
+    asked = set()
+    call = Int8Weight.__call__
+
+    def note(self: Int8Weight, x: torch.Tensor, relu: bool = False) -> torch.Tensor:
+        asked.add(self)
+        return call(self, x, relu)
+
+    monkeypatch.setattr(Int8Weight, "__call__", note)
+    ready = {weight for parts in packed for weight in parts.values()}
+    logits_of(model, variant)
+    assert ready <= asked  # nothing in vain
+    if variant != "hybrid":  # whose layers also read keys and values of the sentence before
+        assert {weight for parts in packed for weight in parts.values()} == ready  # and nothing was missing
 
 
 def test_two_maps_are_folded_into_one() -> None:

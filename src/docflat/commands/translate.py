@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docflat import startup
 from docflat.commands.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
 from docflat.commands.translate_files import (
     Job,
@@ -175,6 +176,7 @@ class _Loader:
                 first_pass=arguments.first_pass,
                 precision=arguments.precision,
             )
+            startup.loaded()
         return self.loaded
 
 

@@ -1,0 +1,86 @@
+"""A process that is one command: it ends at once, and still says and leaves behind all that it should."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docflat import startup
+
+MODEL = Path(__file__).parents[1] / "data" / "model-format-1"
+SENTENCES = "The ship left.\nIt was old.\n"
+EXPECTED = json.loads((MODEL / "expected.json").read_text(encoding="utf-8"))  # what the version that wrote it made
+COMMAND = [sys.executable, "-m", "docflat", "translate", "--model", str(MODEL), "--device", "cpu", "--threads", "1"]
+COMMAND += ["--mode", "sequential", "--beam", "2", "--precision", "fp32"]
+# Unbuffered, nothing would be left to write at the end.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
+def test_all_is_written_before_the_end(tmp_path: Path) -> None:
+    with (tmp_path / "stdout").open("w") as stdout:
+        done = subprocess.run(COMMAND, input=SENTENCES, stdout=stdout, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0
+    assert (tmp_path / "stdout").read_text(encoding="utf-8").splitlines() == EXPECTED
+    (tmp_path / "in").write_text(SENTENCES)
+    files = [str(tmp_path / "in"), "-o", str(tmp_path / "out.gz")]
+    done = subprocess.run([*COMMAND, *files], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    unpacked = subprocess.run(["gzip", "-dc", str(tmp_path / "out.gz")], capture_output=True, check=True).stdout
+    assert unpacked.decode().splitlines() == EXPECTED
+
+
+def test_an_error_has_its_line_and_its_status(tmp_path: Path) -> None:
+    command = [*COMMAND, str(tmp_path / "none")]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("docflat: error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_who_has_gone_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        COMMAND, input=SENTENCES, stdout=write, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+@pytest.mark.usefixtures("collector")
+def test_garbage_is_collected_from_the_loading_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    startup.loaded()  # in a program that has not begun like this, its collector is left alone
+    assert gc.get_freeze_count() == 0
+    startup.begin()
+    assert not gc.isenabled()
+    startup.loaded()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000
+
+
+@pytest.mark.usefixtures("collector")
+@pytest.mark.parametrize("name", ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY", None])
+def test_how_threads_wait_is_left_to_who_has_said_it(name: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.setenv(variable, "")  # so that it is put back
+        monkeypatch.delenv(variable)
+    if name is not None:
+        monkeypatch.setenv(name, "active")
+    startup.begin()
+    expected = {"GOMP_SPINCOUNT": "active", None: str(startup.SPINS)}.get(name)
+    assert os.environ.get("GOMP_SPINCOUNT") == expected
