@@ -187,6 +187,19 @@ def seconds(translate: Translate) -> float:
     return time.perf_counter() - start
 
 
+def write_profile(translate: Translate, file: Path) -> None:
+    """Where the time of one batch goes: by kernel on a GPU, by operator on a CPU."""
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_initialized():
+        kinds.append(torch.profiler.ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=kinds) as profiler:
+        translate()
+    by = f"self_{'cuda' if len(kinds) > 1 else 'cpu'}_time_total"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    table = profiler.key_averages().table(sort_by=by, row_limit=-1, max_name_column_width=90)
+    file.write_text(table, encoding="utf-8")
+
+
 class Bench:
     """One engine, in a process of its own."""
 
@@ -222,6 +235,8 @@ class Bench:
                 speed = tokens / seconds(translate)
                 say(f"{what} {kind}, batch {rows}: {speed:,.0f} target tokens/s before the rounds")
                 self.runs.append((Run(what, kind, rows, tokens, seen, start_up), translate))
+                if options.profile:
+                    write_profile(translate, options.profile / f"{what}-{kind}-{rows}.txt".replace(" ", "-"))
         except Exception as error:
             say(f"{what} {kind}: left out: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
 
@@ -357,6 +372,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--startups", type=int, default=3, help="processes to start, of which the median counts")
     parser.add_argument("--fp32", action="store_true", help="our systems in float32 too")
+    where = "write here where the time of a batch goes, a file for each engine and batch size"
+    parser.add_argument("--profile", type=Path, metavar="DIR", help=where)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     context = multiprocessing.get_context("spawn")
