@@ -934,6 +934,37 @@ def test_a_translator_keeps_lines_apart(name: str, subwords: Subwords) -> None:
             translator.settings(mode="two-pass", global_context="partial")
 
 
+# Without target context. What the options say of the model: whether it sees target text, and whether that may be chosen.
+@pytest.mark.parametrize(
+    ("name", "options", "reads", "chooses"),
+    [
+        ("doc2doc", {}, False, False),
+        ("abd", {}, False, False),
+        ("abd", {"decoder": True}, True, False),
+        ("docflat-c", {}, True, True),
+        ("docflat-c", {"encoder": False}, True, True),
+        ("docflat-c", {"decoder": False}, False, False),
+    ],
+)
+def test_what_is_seen_of_other_rows_is_asked_of_the_model(
+    name: str, options: dict[str, bool], reads: bool, chooses: bool, subwords: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = SYSTEMS[name].rows_of(RowSettings(target_context=False, context_free=0.2))
+    config = ModelConfig(name, SIZES, options, rows)
+    translator = Translator(ModelFolder(config, subwords, config.build(subwords).eval()))
+    assert translator.reads_target == reads
+    searched = []
+    monkeypatch.setattr(Decoder, "sentence_by_sentence", lambda self, documents, done: searched.append(1) or documents)
+    translator.translate(["the cat", "the dog"], mode="two-pass", beam=1)
+    assert bool(searched) == reads  # in a first pass
+    if chooses:
+        assert translator.settings(mode="two-pass", global_context="partial").global_context == "partial"
+    else:
+        message = rf"^no row of this {name} sees others grow: it has no global context to choose$"
+        with pytest.raises(InputError, match=message):
+            translator.settings(mode="two-pass", global_context="partial")
+
+
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("mode", ["sentence", "sequential", "two-pass", "stream"])
 def test_progress_is_told_in_sentences(mode: str, subwords: Subwords) -> None:
