@@ -725,22 +725,6 @@ def test_logits_that_are_no_numbers_end_a_search() -> None:
     assert all(hypothesis.tokens == [] for hypothesis in found)
 
 
-@pytest.mark.parametrize("size", [1536, 2000, 5003])
-def test_the_best_words_by_the_maxima_of_stretches(size: int) -> None:
-    """As on a GPU, against torch's `topk` of all words that are text."""
-    torch.manual_seed(0)
-    logits, first, width = torch.randn(2, 3, size), 4, docflat.search.GPU_STRETCH
-    logits[0, 0, :first] = 9.0  # special symbols, however good
-    logits[1, 1, -1] = 8.0
-    text = logits.clone()
-    text[..., :first] = float("-inf")
-    maxima = torch.stack([part.amax(-1) for part in text.split(width, dim=-1)], dim=-1)
-    top, words = docflat.search.best_by_maxima(logits, maxima, 6, first)
-    expected = text.topk(6, dim=-1)
-    assert torch.equal(top, expected.values)
-    assert torch.equal(words, expected.indices)
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("variant", TARGET_FLAT_VARIANTS)
@@ -934,7 +918,7 @@ def test_a_translator_keeps_lines_apart(name: str, subwords: Subwords) -> None:
             translator.settings(mode="two-pass", global_context="partial")
 
 
-# Without target context. What the options say of the model: whether it sees target text, and whether that may be chosen.
+# Without target context: whether a model with these options sees target text, and whether that may be chosen.
 @pytest.mark.parametrize(
     ("name", "options", "reads", "chooses"),
     [
