@@ -229,13 +229,14 @@ def test_shared_keys_are_cut_into_parts_where_there_are_few_groups() -> None:
 
 @pytest.mark.parametrize("gamma", [None, 0.4])
 @pytest.mark.parametrize("dim", [16, 48, 512])
-def test_a_gate_mixes_before_the_norm(dim: int, gamma: float | None) -> None:
-    """Against the gate in words; what was read and the gate are halves of one product."""
+@pytest.mark.parametrize("beam", [1, 5])
+def test_a_gate_mixes_before_the_norm(dim: int, beam: int, gamma: float | None) -> None:
+    """Against the gate in words; what was read and the gate are halves of one product, or of some tokens of it."""
     torch.manual_seed(0)
     norm = Norm(dim).to(DEVICE, DTYPE)
     torch.nn.init.normal_(norm.weight)
     torch.nn.init.normal_(norm.bias)
-    x, (read, gate) = 3 + random(3, 5, dim), (2 * random(3, 5, 2 * dim)).chunk(2, dim=-1)
+    x, (read, gate) = 3 + random(3, beam, dim), (2 * random(3, 5, 2 * dim))[:, :beam].chunk(2, dim=-1)
     found = step_kernels.mix_norm(x, read, gate, gamma, norm.weight, norm.bias, norm.eps)
     opening = 1 / (1 + (-gate.double()).exp())
     if gamma is not None:
