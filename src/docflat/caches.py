@@ -53,8 +53,9 @@ def read_cache(
         parts = step_kernels.attend_flat(query, *both, *where)
         return append_and_attend(newest, keys, values, paths, appended, parts=parts)
     if has_step_kernel(query, paths.beam):
-        place = given.group_rows if given.place is None else given.place  # without places row n is group n
-        parts = step_kernels.attend_shared(query, given.keys, given.values, given.bias, place, given.group_rows)
+        group_rows = given.group_rows
+        place = group_rows if given.place is None else given.place  # without places row n is group n
+        parts = step_kernels.attend_shared(query, given.keys, given.values, given.bias, place, group_rows)
         return append_and_attend(newest, keys, values, paths, appended, parts=parts)
     if not appended:
         keys.append(key, paths.place)

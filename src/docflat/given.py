@@ -53,9 +53,12 @@ class Given:
         kept, slots = self.place[rows], self.seen.shape[1]
         return given_by_group(self.keys, self.values, self.seen.flatten(0, 1)[kept], kept // slots)
 
-    @cached_property
+    @property
     def group_rows(self) -> Tensor:
-        """The rows of group n are those from the n-th of these to the next: (groups + 1,)."""
+        """The rows of group n are those from the n-th of these to the next: (groups + 1,).
+
+        Made anew by every step: a recorded one must not read what `each` does not name, which may be gone by then.
+        """
         groups, slots, _ = self.seen.shape
         bounds = torch.arange(groups + 1, device=self.seen.device)
         return bounds if self.place is None else torch.searchsorted(self.place, bounds * slots)

@@ -43,8 +43,8 @@ class SideShape:
     def around(cls, sides: Sequence[Side], budget: int) -> SideShape:
         """For sides like these; none has more than `budget` tokens.
 
-        Every segment that could be there costs time, be it empty, and so does every tile that it could have. So there
-        is little room to spare: a few batches in a hundred will not fit, and the last of an epoch.
+        Every segment that could be there costs time, be it empty. So there is little room to spare: a few batches in
+        a hundred will not fit, and the last of an epoch.
         """
 
         def most(count: Callable[[Side], int], room: float = 1.0) -> int:

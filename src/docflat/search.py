@@ -35,7 +35,7 @@ if torch.cuda.is_available():
 Ids = list[int]
 NEVER = float("-inf")
 STRETCH = 128  # words of the vocabulary, of which one maximum is taken
-GPU_STRETCH = 64  # with it torch's `topk` has less than 800 numbers to look at: from there on it is slower
+GPU_STRETCH = 64  # the same for the kernels
 LOOK_EVERY = 4  # recorded steps between two looks at whether all rows are finished
 RECORDINGS = 2  # kept for batches of the same shape, each with caches for a batch
 
@@ -67,38 +67,13 @@ def best_of_many(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return top, where.gather(-1, which)
 
 
-def best_by_maxima(logits: Tensor, maxima: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
-    """The best words from `first` on: (..., count) logits and words.
-
-    maxima (..., stretches): of each stretch of GPU_STRETCH words, those before `first` not counted.
-    """
-    stretch = maxima.topk(count, dim=-1, sorted=False).indices[..., None] * GPU_STRETCH
-    where = (stretch + torch.arange(GPU_STRETCH, device=logits.device)).flatten(-2)
-    text = (where >= first) & (where < logits.shape[-1])
-    found = logits.gather(-1, where.clamp_max(logits.shape[-1] - 1)).float().masked_fill(~text, NEVER)
-    top, which = found.topk(count, dim=-1)
-    return top, where.gather(-1, which)
-
-
-def has_kernels(logits: Tensor, count: int) -> bool:
-    """Whether kernels can choose so many words: not from a small vocabulary, nor on an old GPU."""
-    if beam_kernels is None or not logits.is_cuda or not is_recent(logits.device):
-        return False
-    return logits.shape[-1] >= 4 * count * GPU_STRETCH
-
-
 def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tensor, Tensor, Tensor]:
     """The best words that are text and their log-probabilities, (..., count) each; that of the end, (...).
 
-    logits (..., text_size), which are written over. Where kernels can be had, they are read once and no more.
+    logits (..., text_size), which are written over.
     """
     size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
     count = min(count, size - first)
-    if has_kernels(logits, count):
-        totals, maxima = beam_kernels.summarize(logits, first, GPU_STRETCH)
-        totals = totals.logsumexp(-1, keepdim=True)
-        top, words = best_by_maxima(logits, maxima, count, first)
-        return top - totals, words, logits[..., vocabulary.eos].float() - totals[..., 0]
     found = logits.float()
     if found.device.type == "cpu":  # in place: with so many numbers, memory is what takes time
         torch.log_softmax(found, -1, out=found)
@@ -170,8 +145,10 @@ class Beam:
         return parents, words
 
     def has_kernels(self, logits: Tensor) -> bool:
-        """For large beams there are none."""
-        return has_kernels(logits, 2 * self.size) and self.size <= int(beam_kernels.MOST)
+        """Not for a large beam or a small vocabulary, nor on an old GPU."""
+        if beam_kernels is None or not logits.is_cuda or not is_recent(logits.device):
+            return False
+        return self.size <= int(beam_kernels.MOST) and logits.shape[-1] >= 8 * self.size * GPU_STRETCH
 
     def expand_by_kernels(
         self, logits: Tensor, newest: Tensor | None = None, bias: Tensor | None = None

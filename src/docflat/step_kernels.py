@@ -368,12 +368,6 @@ def _mix_norm_kernel(
     tl.store(output + token * dim + dims, (off / tl.sqrt(variance + epsilon) * w + b).to(kind), mask=there)
 
 
-def _in_line(x: Tensor) -> bool:
-    """Whether the tokens of (rows, beam, dim) are the same way apart, as halves of one product are."""
-    row, token, one = x.stride()
-    return one == 1 and row == token * x.shape[1]
-
-
 def mix_norm(
     x: Tensor, read: Tensor, gate: Tensor, gamma: float | None, weight: Tensor, bias: Tensor, epsilon: float
 ) -> Tensor:
@@ -382,11 +376,13 @@ def mix_norm(
     gate: before its sigmoid; gamma: from there on it is open, and closed below; None: it opens by degrees.
     """
     x, dim = x.contiguous(), x.shape[-1]
-    read, gate = (part if _in_line(part) else part.contiguous() for part in (read, gate))
+    # One token after the other, all the same way apart: as halves of one product are, which are not copied.
+    read, gate = (part.flatten(0, 1) for part in (read, gate))
+    assert read.stride(1) == gate.stride(1) == 1
     output = torch.empty_like(x)
     _mix_norm_kernel[(x.numel() // dim,)](
         x, read, gate, weight, bias, output, dim, epsilon, 0.0 if gamma is None else gamma,
-        read.stride(1), gate.stride(1),
+        read.stride(0), gate.stride(0),
         WIDTH=triton.next_power_of_2(dim), STEP=gamma is not None, num_warps=NORM_WARPS,
     )  # fmt: skip
     return output

@@ -164,6 +164,14 @@ class StageTraining:
         sampling = self.stage.sampling
         self.times = data.train.times(sampling, f"stages[{number}].sampling") if sampling else None
         self.config = ModelConfig(self.stage.system, recipe.model, self.stage.options, self.rows)
+        # Times the learning rate, for what the sentence model has. Where nothing was trained before, all is alike.
+        factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
+        self.sentence_rate = 1.0 if number == 0 and self.stage.start is None else factor
+        if not self.sentence_rate:
+            with torch.device("meta"):  # names will do
+                model = self.config.build(self.subwords)
+            if not any(rates_of(model, self.sentence_rate).values()):
+                raise InputError(f"stages[{number}].sentence_rate: with 0 nothing of {self.stage.system} is trained")
 
     def run(self) -> dict[str, Any]:
         result = self.folder / "result.json"
@@ -262,15 +270,7 @@ class StageTraining:
             weights = earlier.checkpoints.path(result["best_step"]) / "model.safetensors"
         if before is not None:
             start_from(model, weights, before, self.config)
-        return model, self._rates(model, fresh=before is None)
-
-    def _rates(self, model: Transformer, fresh: bool) -> dict[str, float]:
-        """By name; fresh: nothing was trained before, so everything is trained alike."""
-        factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
-        rates = rates_of(model, 1.0 if fresh else factor)
-        if not any(rates.values()):
-            raise InputError(f"stages[{self.number}].sentence_rate: with 0 nothing of {self.stage.system} is trained")
-        return rates
+        return model, rates_of(model, self.sentence_rate)
 
     def _resume(self, learner: Learner) -> Progress:
         """From the newest checkpoint, which has to be the same for all processes, or from the start."""

@@ -38,6 +38,7 @@ class Transformer(nn.Module):
     restarts: ClassVar[bool] = False  # positions count from the start of a sentence, as in stage I, not of a row
     recordable: ClassVar[bool] = False  # reads only what batches of fixed shapes have (graphs.py)
     looks_ahead: bool = False  # the state of a target token depends on later ones
+    sees_growing: bool = False  # target rows that are translated at the same time see each other
 
     @classmethod
     def check(cls, sizes: ModelSizes, options: Any) -> None:

@@ -91,7 +91,8 @@ class Translator:
     @property
     def reads_target(self) -> bool:
         """Whether a translation depends on those of other sentences; if not, a first pass has nothing to do."""
-        return self.folder.config.rows.target_context is not False or "batch" in self.folder.system.target
+        model = self.folder.model  # not its system: options may have turned off, or on, what it sees of other rows
+        return self.folder.config.rows.target_context is not False or model.sees_growing or model.looks_ahead
 
     def settings(self, **given: Any) -> DecodingSettings:
         """Decoding settings with this model's defaults: the best mode it was trained for."""
@@ -106,8 +107,8 @@ class Translator:
         for key, set_ in (("global_context", given.get("global_context")), ("first pass", self.first_pass)):
             if set_ is not None and given["mode"] != "two-pass":
                 raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {given['mode']}")
-        if given.get("global_context") is not None and "batch" not in system.target:
-            raise InputError(f"{system.name} sees no other row's target text: it has no global context to choose")
+        if given.get("global_context") is not None and not self.folder.model.sees_growing:
+            raise InputError(f"no row of this {system.name} sees others grow: it has no global context to choose")
         given["window"] = given.get("window") or self.folder.config.rows.window or None
         if given["mode"] == "stream" and "batch" not in system.source + system.target:
             given["window"] = 1  # no other row is seen, so none is held

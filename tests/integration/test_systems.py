@@ -195,6 +195,12 @@ def test_freezing_all_there_is_is_refused(data: Path, sentence_model: Path, tmp_
         run_training(data, tmp_path, second("doc2doc", sentence_model, sentence_rate=0.0))
 
 
+def test_freezing_all_of_a_later_stage_is_refused_before_the_first_is_trained(data: Path, tmp_path: Path):
+    with pytest.raises(InputError, match=r"^stages\[1\]\.sentence_rate: [^\n]* doc2doc [^\n]*$"):
+        run_training(data, tmp_path, stage(), stage("doc2doc", sentence_rate=0.0))
+    assert not (tmp_path / "stage-1").exists()
+
+
 def test_han_in_three_stages(data: Path, tmp_path: Path):
     """From the sentence model to HAN in the encoder, and on to both; each stage begins as the one before it ended."""
     short = {"max_steps": 2, "validate_every": 2, "average": 1, "validation_sample": 0}

@@ -725,22 +725,6 @@ def test_logits_that_are_no_numbers_end_a_search() -> None:
     assert all(hypothesis.tokens == [] for hypothesis in found)
 
 
-@pytest.mark.parametrize("size", [1536, 2000, 5003])
-def test_the_best_words_by_the_maxima_of_stretches(size: int) -> None:
-    """As on a GPU, against torch's `topk` of all words that are text."""
-    torch.manual_seed(0)
-    logits, first, width = torch.randn(2, 3, size), 4, docflat.search.GPU_STRETCH
-    logits[0, 0, :first] = 9.0  # special symbols, however good
-    logits[1, 1, -1] = 8.0
-    text = logits.clone()
-    text[..., :first] = float("-inf")
-    maxima = torch.stack([part.amax(-1) for part in text.split(width, dim=-1)], dim=-1)
-    top, words = docflat.search.best_by_maxima(logits, maxima, 6, first)
-    expected = text.topk(6, dim=-1)
-    assert torch.equal(top, expected.values)
-    assert torch.equal(words, expected.indices)
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("variant", TARGET_FLAT_VARIANTS)
@@ -931,6 +915,37 @@ def test_a_translator_keeps_lines_apart(name: str, subwords: Subwords) -> None:
     assert translator.translate(documents[0], beam=2) == next(translator.translate_documents(documents, beam=2))
     if name == "doc2doc":
         with pytest.raises(InputError, match="it has no global context to choose"):
+            translator.settings(mode="two-pass", global_context="partial")
+
+
+# Without target context: whether a model with these options sees target text, and whether that may be chosen.
+@pytest.mark.parametrize(
+    ("name", "options", "reads", "chooses"),
+    [
+        ("doc2doc", {}, False, False),
+        ("abd", {}, False, False),
+        ("abd", {"decoder": True}, True, False),
+        ("docflat-c", {}, True, True),
+        ("docflat-c", {"encoder": False}, True, True),
+        ("docflat-c", {"decoder": False}, False, False),
+    ],
+)
+def test_what_is_seen_of_other_rows_is_asked_of_the_model(
+    name: str, options: dict[str, bool], reads: bool, chooses: bool, subwords: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = SYSTEMS[name].rows_of(RowSettings(target_context=False, context_free=0.2))
+    config = ModelConfig(name, SIZES, options, rows)
+    translator = Translator(ModelFolder(config, subwords, config.build(subwords).eval()))
+    assert translator.reads_target == reads
+    searched = []
+    monkeypatch.setattr(Decoder, "sentence_by_sentence", lambda self, documents, done: searched.append(1) or documents)
+    translator.translate(["the cat", "the dog"], mode="two-pass", beam=1)
+    assert bool(searched) == reads  # in a first pass
+    if chooses:
+        assert translator.settings(mode="two-pass", global_context="partial").global_context == "partial"
+    else:
+        message = rf"^no row of this {name} sees others grow: it has no global context to choose$"
+        with pytest.raises(InputError, match=message):
             translator.settings(mode="two-pass", global_context="partial")
 
 

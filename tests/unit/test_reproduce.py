@@ -13,24 +13,29 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sacrebleu.significance import PairedTest
 
+from docflat.checkpoints import ModelConfig, ModelFolder
+from docflat.config import ModelSizes, RowSettings
 from docflat.errors import InputError
 from docflat.metrics import SegmentMean
 from docflat.recipe import load_recipe
-from docflat.reproduce import workers
+from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
 from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper, set_of
-from docflat.reproduce.measuring import updates_per_second
+from docflat.reproduce.measuring import KnownFirstPass, updates_per_second
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
 from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
 from docflat.reproduce.significance import mean_p
 from docflat.reproduce.tables import chosen, tables
 from docflat.settings import to_mapping
+from docflat.subwords import Subwords
+from docflat.systems import SYSTEMS
 from docflat.training import differences
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -396,3 +401,29 @@ def test_cells_know_what_they_need():
     cell = Cell(Measure(job, "accuracy"), against=Measure(Job("ted", "doc2doc"), "accuracy"), how="difference")
     assert [measure.job.name for measure in cell.measures] == ["ted/mbe", "ted/doc2doc"]
     assert {cell.measure.job.dataset for cell in CELLS} == set(DATASETS)
+
+
+@pytest.mark.parametrize(("options", "chosen"), [({}, "partial"), ({"decoder": False}, None)])
+def test_a_global_context_is_chosen_where_a_model_has_one(
+    options: dict[str, bool], chosen: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of docflat on the encoder's side alone, as in the table of sides, it would be refused."""
+    subwords = Subwords.learn(["the cat sat on the mat."], vocabulary=280, index_tokens=4)
+    sizes = ModelSizes(dim=16, heads=2, feed_forward=16, encoder_layers=1, decoder_layers=1)
+    config = ModelConfig("docflat-c", sizes, options, SYSTEMS["docflat-c"].rows_of(RowSettings()))
+    translator = KnownFirstPass(ModelFolder(config, subwords, config.build(subwords)))
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(runs, "translate", lambda translator, test, path, **settings: asked.update(settings) or 1.0)
+    monkeypatch.setattr(runs, "read_translation", lambda *_: None)
+    monkeypatch.setattr(runs, "bleu_scores", lambda *_: {})
+    run = SimpleNamespace(
+        plan=SimpleNamespace(global_context="partial", beam=2),
+        job=SimpleNamespace(first=True),
+        dataset=SimpleNamespace(tests={"": None}),
+        translation=lambda window, test: tmp_path,
+        _translator=translator,
+        _record=lambda *_: None,
+    )
+    runs.JobRun._translate(cast(Any, run), "", 16, timed=False)
+    assert asked.get("global_context") == chosen
+    assert translator.settings(**asked).mode == "two-pass"

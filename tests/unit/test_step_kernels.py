@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -220,24 +221,22 @@ def test_rows_are_kept_of_a_flat_sequence() -> None:
 
 def test_shared_keys_are_cut_into_parts_where_there_are_few_groups() -> None:
     query, keys = newest_tokens(2, 5)[0], random(480, HEADS, SIZE)
-    given = GivenFlat(keys, keys, Segments.of_lengths(np.array([480])).each(lambda x: x.to(DEVICE)), given_ends(), 2)
+    groups = Segments.of_lengths(np.array([480])).each(lambda x: x.to(DEVICE))
+    given = GivenFlat(keys, keys, groups, torch.tensor([200, 480], dtype=torch.int32, device=DEVICE), 2)
     where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
     assert len(step_kernels.attend_flat(query, keys, keys, *where)[0]) == step_kernels.MOST_PARTS
 
 
-def given_ends() -> Tensor:
-    return torch.tensor([200, 480], dtype=torch.int32, device=DEVICE)
-
-
 @pytest.mark.parametrize("gamma", [None, 0.4])
 @pytest.mark.parametrize("dim", [16, 48, 512])
-def test_a_gate_mixes_before_the_norm(dim: int, gamma: float | None) -> None:
-    """Against the gate in words; what was read and the gate are halves of one product."""
+@pytest.mark.parametrize("beam", [1, 5])
+def test_a_gate_mixes_before_the_norm(dim: int, beam: int, gamma: float | None) -> None:
+    """Against the gate in words; what was read and the gate are halves of one product, or of some tokens of it."""
     torch.manual_seed(0)
     norm = Norm(dim).to(DEVICE, DTYPE)
     torch.nn.init.normal_(norm.weight)
     torch.nn.init.normal_(norm.bias)
-    x, (read, gate) = 3 + random(3, 5, dim), (2 * random(3, 5, 2 * dim)).chunk(2, dim=-1)
+    x, (read, gate) = 3 + random(3, beam, dim), (2 * random(3, 5, 2 * dim))[:, :beam].chunk(2, dim=-1)
     found = step_kernels.mix_norm(x, read, gate, gamma, norm.weight, norm.bias, norm.eps)
     opening = 1 / (1 + (-gate.double()).exp())
     if gamma is not None:
@@ -300,24 +299,28 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 class Case:
     """A batch of a system, in float32 and with heads that the kernels can read."""
 
-    def __init__(self, variant: str, alone: bool = False) -> None:
-        """alone: no row sees another one."""
+    def __init__(self, variant: str, groups: Sequence[int] | None = None) -> None:
+        """groups (5,): which rows see each other, if not those of a document."""
         self.name, _ = VARIANTS[variant]
         sizes = ModelSizes(dim=16, heads=1, feed_forward=32, encoder_layers=1, decoder_layers=1)
         self.model = build_variant(variant, sizes=sizes).float()
         documents = random_documents(np.random.default_rng(0), [3, 2])
         self.batch, literal = batch_of(documents, self.name, context=2)
         rows, layout = rows_array(literal), layout_for(self.name)
-        if alone:
-            rows = replace(rows, group=np.arange(len(rows)))
+        if groups is not None:
+            rows = replace(rows, group=np.array(groups))
         self.rows = len(rows)
-        self.target = corpus_of(documents).target
-        self.prefix = flatten_side(self.target, layout.target_rows(rows), layout, close=False, prefix_only=True)
+        targets, text = layout.target_rows(rows), corpus_of(documents).target
+        self.target = flatten_side(text, targets, layout, close=False)
+        self.prefix = flatten_side(text, targets, layout, close=False, prefix_only=True)
+
+    def search(self, context: GlobalContext | KeptContext | None) -> Search:
+        memory = self.model.encode(self.batch.source)
+        return Search(self.model, memory, self.prefix, [3, 9, 2, 7, 8], 3, 2.0, context)
 
     def translate(self, context: GlobalContext | KeptContext | None, in_place: bool) -> dict[int, Hypothesis]:
         with torch.inference_mode():
-            memory = self.model.encode(self.batch.source)
-            search = Search(self.model, memory, self.prefix, [3, 9, 2, 7, 8], 3, 2.0, context)
+            search = self.search(context)
             if in_place:
                 search.run_in_place(lambda search, keep: (search.step, 0))
             else:
@@ -326,11 +329,11 @@ class Case:
 
     def context(self, kind: str) -> GlobalContext | KeptContext | None:
         if kind == "global":
-            return GlobalContext(self.batch.target, torch.arange(self.rows))
+            return GlobalContext(self.target, torch.arange(self.rows))
         if kind == "kept":
             assert isinstance(self.model, DocFlat)
             with torch.inference_mode():
-                shown = self.model.show_target(self.batch.target)
+                shown = self.model.show_target(self.target)
             return KeptContext([shown[:row] for row in range(self.rows)])
         return None
 
@@ -373,7 +376,7 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
     monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
     for module in (docflat.caches, docflat.systems.docflat):
         monkeypatch.setattr(module, "FIRST_ROOM", 2 if variant not in ("doc2doc", "docflat-d") else 5)
-    case = Case(variant, alone=kind == "alone")
+    case = Case(variant, range(5) if kind == "alone" else None)
     context = case.context(kind)
     expected = case.translate(context, in_place=False)
     request.getfixturevalue("everywhere")
@@ -388,6 +391,85 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
         wanted |= {"attend_flat" if kind in ("global", "alone") else "attend_shared"}
         wanted |= set() if variant == "docflat-i" else {"mix_norm"}
     assert set(counts) == wanted
+
+
+def held(part: Any) -> Iterator[Tensor]:
+    """Every tensor that a state of decoding holds, but for the weights."""
+    if isinstance(part, Tensor):
+        yield part
+    elif isinstance(part, dict | list | tuple):
+        for one in part.values() if isinstance(part, dict) else part:
+            yield from held(one)
+    elif hasattr(part, "__dict__") and not isinstance(part, torch.nn.Module):
+        yield from held(vars(part))
+
+
+@pytest.mark.skipif(on_gpu, reason="there is no interpreter where a GPU is")
+@pytest.mark.parametrize("kind", ["global", "alone", "kept"])
+def test_a_recorded_step_reads_nothing_but_what_is_named_to_the_recorder(
+    kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """A recording is played when the search that it is of is gone: whatever else that held is memory of others."""
+    case = Case("docflat-c", range(5) if kind == "alone" else None)
+    context = case.context(kind)
+    expected = case.translate(context, in_place=False)
+    request.getfixturevalue("everywhere")
+
+    def record(search: Search, keep: bool) -> tuple[Callable[[], None], int]:
+        named = {x.untyped_storage().data_ptr() for x in search.tensors()}
+        search.step()  # as the recorder does: what is made now and kept is not made by the recorded step
+
+        def again() -> None:
+            others = [x for x in held(search.state) if x.untyped_storage().data_ptr() not in named]
+            before = [x.clone() for x in others]
+            for other in others:
+                other.zero_()
+            search.step()
+            for other, old in zip(others, before, strict=True):
+                other.copy_(old)
+
+        return again, 1
+
+    with torch.inference_mode():
+        search = case.search(context)
+        search.run_in_place(record)
+    assert {row: found.tokens for row, found in search.found.items()} == {
+        row: hypothesis.tokens for row, hypothesis in expected.items()
+    }
+
+
+@pytest.mark.skipif(on_gpu, reason="there is no interpreter where a GPU is")
+def test_a_recorded_step_is_played_for_groups_of_other_sizes(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """A step of another search, with tensors of the same shapes, into which those of this one are copied."""
+    monkeypatch.setattr(docflat.search, "FIRST_ROOM", 8)
+    cases = [Case("docflat-c", groups) for groups in ([0, 0, 0, 0, 1], [0, 1, 1, 1, 1])]
+    recorded, played = cases
+    expected, other = (case.translate(case.context("global"), in_place=False) for case in reversed(cases))
+    assert {row: x.tokens for row, x in expected.items()} != {row: x.tokens for row, x in other.items()}
+    request.getfixturevalue("everywhere")
+    with torch.inference_mode():
+        first = recorded.search(recorded.context("global"))
+        first.state.make_room(8)
+        tensors = first.tensors()
+        first.step()
+
+        def record(search: Search, keep: bool) -> tuple[Callable[[], None], int]:
+            if not keep:
+                return search.step, 0
+            for here, there in zip(tensors, search.tensors(), strict=True):
+                assert here.shape == there.shape
+                here.copy_(there)
+            waiting = iter(tensors)
+            search.each(lambda _: next(waiting))
+            return first.step, 0
+
+        search = played.search(played.context("global"))
+        search.run_in_place(record)
+    for row, hypothesis in expected.items():
+        assert search.found[row].tokens == hypothesis.tokens
+        assert search.found[row].score == pytest.approx(hypothesis.score, rel=1e-4)
 
 
 @pytest.mark.skipif(not on_gpu, reason="a graph needs a GPU")

@@ -204,7 +204,7 @@ class JobRun:
         test = self.dataset.tests[name]
         translator, sentences = self._translator, self.job.first is None
         settings: dict[str, Any] = {"mode": "sentence" if sentences else "two-pass"}
-        if "batch" in translator.folder.system.target:
+        if translator.folder.model.sees_growing:
             settings["global_context"] = self.plan.global_context
         size = 256 if torch.cuda.is_available() else 64
         path = self.translation(window, name)

@@ -185,6 +185,7 @@ class DocFlat(Transformer):
         super().__init__(sizes, vocabulary, dropout)
         self.source_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.encoder else None
         self.target_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.decoder else None
+        self.sees_growing = options.decoder
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
         if self.source_flat is not None:
