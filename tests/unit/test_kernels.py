@@ -31,9 +31,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("queries", "keys", "causal"), CASES)
+@pytest.mark.parametrize("searched", [kernels.SEARCHED, 2], ids=["all at once", "more than are searched at a time"])
 def test_outputs_and_gradients_are_those_of_the_padded_layout(
-    queries: list[int], keys: list[int] | None, causal: bool
+    queries: list[int], keys: list[int] | None, causal: bool, searched: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(kernels, "SEARCHED", searched)
     dtype: Any = torch.bfloat16 if on_gpu else torch.float32
     keys = queries if keys is None else keys
     torch.manual_seed(0)

@@ -13,9 +13,9 @@ from torch import nn
 import docflat.quantization
 from conftest import VARIANTS, batch_of, build_variant, random_documents
 from docflat.errors import InputError
-from docflat.layers import SplitLinear, fold
+from docflat.layers import Gate, SplitLinear, fold
 from docflat.quantization import Int8Embedding, Int8Linear, Int8Weight, quantize
-from docflat.systems.docflat import DocFlat
+from docflat.systems.docflat import DocFlat, fold_gates
 from docflat.transformer import Transformer
 from docflat.translator import Translator
 
@@ -116,6 +116,16 @@ def test_two_maps_are_folded_into_one() -> None:
         for one, row in zip(x, found, strict=True):
             read = output.weight @ one + output.bias
             torch.testing.assert_close(row, torch.cat([read, gate.weight @ read + gate.bias]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", [one for one, (name, _) in VARIANTS.items() if name.startswith("docflat")])
+def test_a_model_with_folded_gates_has_the_same_logits(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is in bf16 on a GPU; on each side that has a gate, and nothing is asked of that gate any more."""
+    model = build_variant(variant)
+    expected = logits_of(model, variant)
+    fold_gates(model)
+    monkeypatch.setattr(Gate, "forward", None)
+    torch.testing.assert_close(logits_of(model, variant), expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("variant", ["docflat-c", "docflat-d"])

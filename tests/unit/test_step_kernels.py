@@ -28,7 +28,7 @@ from docflat.layers import Embedding, Norm
 from docflat.rows import Rows
 from docflat.search import Hypothesis, Search, beam_search
 from docflat.systems import SYSTEMS, find_system
-from docflat.systems.docflat import DocFlat
+from docflat.systems.docflat import DocFlat, fold_gates
 from docflat.transformer import Vocabulary
 
 on_gpu = torch.cuda.is_available()
@@ -328,7 +328,7 @@ class Case:
         return search.found
 
     def context(self, kind: str) -> GlobalContext | KeptContext | None:
-        if kind == "global":
+        if kind in ("global", "folded"):
             return GlobalContext(self.target, torch.arange(self.rows))
         if kind == "kept":
             assert isinstance(self.model, DocFlat)
@@ -362,6 +362,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         ("docflat-d", "global", True),
         ("docflat-i", "global", True),
         ("docflat-c", "alone", True),
+        ("docflat-c", "folded", True),
+        ("docflat-d", "folded", True),
         ("doc2doc", "none", False),
         ("docflat-c", "global", False),
         ("docflat-c", "none", False),
@@ -379,6 +381,8 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
     case = Case(variant, range(5) if kind == "alone" else None)
     context = case.context(kind)
     expected = case.translate(context, in_place=False)
+    if kind == "folded":
+        fold_gates(case.model)
     request.getfixturevalue("everywhere")
     counts = counted(monkeypatch)
     found = case.translate(context, in_place)
@@ -388,7 +392,7 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
         assert found[row].score == pytest.approx(hypothesis.score, rel=1e-4)
     wanted = {"attend_few", "attend_own", "add_norm", "embed"}
     if isinstance(case.model, DocFlat):
-        wanted |= {"attend_flat" if kind in ("global", "alone") else "attend_shared"}
+        wanted |= {"attend_flat" if kind in ("global", "folded", "alone") else "attend_shared"}
         wanted |= set() if variant == "docflat-i" else {"mix_norm"}
     assert set(counts) == wanted
 
