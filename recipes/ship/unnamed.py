@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from docflat import Translator
+if TYPE_CHECKING:
+    from docflat import Translator
 
 SOMETHING = [
     "It will be published tomorrow.",
@@ -56,5 +58,7 @@ def count(translator: Translator, sentences: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    from docflat import Translator
+
     for group in (SOMETHING, IMPERSONAL):
         count(Translator.load(*sys.argv[1:]), group)

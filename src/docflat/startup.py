@@ -9,15 +9,63 @@ import contextlib
 import gc
 import os
 import sys
-from typing import NoReturn
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, NoReturn
 
 # How often a thread looks whether the others are ready before it sleeps: a tenth of GNU's OpenMP's own number. On
 # idle cores the others are ready by then; on busy ones they cannot be while this thread keeps a core from them.
 SPINS = 30_000
 
+# What shapes results have, for compilers and for tensors without numbers: a quarter of the time of `import torch`, and
+# nothing that translating asks for. What does ask is known by what it imports first.
+DEFERRED = "torch._meta_registrations"
+ASKING = ("torch._decomp", "torch._dynamo")
+
+
+class _Asleep(ModuleType):
+    """A module that runs when it is first asked for a name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # the import system looks for some of these
+            raise AttributeError(name)
+        self.wake()
+        return getattr(self, name)
+
+    def wake(self) -> None:
+        spec = self.__spec__
+        assert spec is not None
+        spec.loader = spec.loader_state
+        self.__class__ = ModuleType  # type: ignore[assignment]
+        assert spec.loader is not None
+        spec.loader.exec_module(self)
+
+
+class _Deferring(MetaPathFinder, Loader):
+    """Finds one module, and puts off running it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname in ASKING and isinstance(asleep := sys.modules.get(DEFERRED), _Asleep):
+            asleep.wake()
+        if fullname != DEFERRED:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None:  # else this version of torch has none
+            spec.loader_state, spec.loader = spec.loader, self
+        return spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__class__ = _Asleep
+
 
 def begin() -> None:
     """Before torch is imported."""
+    if "torch" not in sys.modules:
+        sys.meta_path.insert(0, _Deferring())
     # A quarter of a million objects are made that all stay. The collector would go through them again and again.
     gc.disable()
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():

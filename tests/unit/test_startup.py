@@ -84,3 +84,58 @@ def test_how_threads_wait_is_left_to_who_has_said_it(name: str | None, monkeypat
     startup.begin()
     expected = {"GOMP_SPINCOUNT": "active", None: str(startup.SPINS)}.get(name)
     assert os.environ.get("GOMP_SPINCOUNT") == expected
+
+
+def run_python(code: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+BEGIN = "from docflat import startup; startup.begin(); import torch, sys; module = sys.modules[startup.DEFERRED]\n"
+
+
+def test_what_is_deferred_runs_when_asked() -> None:
+    """Plain torch says what there is: a shape that its C++ does not know, and a function."""
+    shape = "print(*torch._weight_int8pack_mm(*(torch.empty(*s, device='meta', dtype=t) for s, t in "
+    shape += "[((3, 4), torch.bfloat16), ((5, 4), torch.int8), ((5,), torch.bfloat16)])).shape)\n"
+    plain = run_python(f"import torch\n{shape}")
+    assert plain == ["3", "5"]
+    asleep = f"{BEGIN}print(hasattr(module, '__all__'), len(vars(module)) < 20)\n"
+    assert run_python(asleep) == ["False", "True"]
+    assert run_python(f"{BEGIN}module.pooling_output_shape\n{shape}") == plain
+    assert run_python(f"{BEGIN}import torch._decomp\n{shape}") == plain
+    assert run_python(f"{BEGIN}import torch._dynamo\n{shape}") == plain
+
+
+EVERY_SYSTEM = """
+import sys, zlib
+from pathlib import Path
+import torch
+from docflat import startup
+from docflat.checkpoints import ModelConfig, save_model
+from docflat.config import ModelSizes, RowSettings
+from docflat.subwords import Subwords
+from docflat.systems import SYSTEMS
+from docflat.translator import Translator
+text = ["the ship left", "it was old"]
+subwords = Subwords.learn(text * 3, vocabulary=300)
+sizes = ModelSizes(dim=32, heads=2, feed_forward=64, encoder_layers=2, decoder_layers=2)
+for name, system in SYSTEMS.items():
+    torch.manual_seed(1)
+    config = ModelConfig(name, sizes, {}, system.rows_of(RowSettings()))
+    save_model(FOLDER / name, config, config.build(subwords).state_dict(), subwords, "")
+    for precision in ("fp32", "int8"):
+        found = Translator.load(FOLDER / name, device="cpu", precision=precision).translate(text)
+        print(name, precision, zlib.crc32("\\n".join(found).encode()), sep="-")
+print(len(vars(sys.modules[startup.DEFERRED])) < 20)
+"""
+
+
+def test_no_system_asks_for_what_is_deferred(tmp_path: Path) -> None:
+    """All are loaded and translate, in fp32 and int8, as in a process that defers nothing."""
+    script = EVERY_SYSTEM.replace("FOLDER", f"Path({str(tmp_path)!r})")
+    deferred, plain = run_python(BEGIN + script), run_python(script)
+    assert (deferred.pop(), plain.pop()) == ("True", "False")
+    assert deferred == plain
+    assert len(set(plain)) == 26
