@@ -59,7 +59,7 @@ def test_the_quick_start_loads():
 
 def test_the_recipe_of_what_is_shipped_loads():
     recipe = load_recipe(FOLDER / "ship" / "en-de.yaml")
-    assert [stage.system for stage in recipe.stages] == ["sent2sent", *["docflat-c"] * 4]
+    assert [stage.system for stage in recipe.stages] == ["sent2sent", *["docflat-c"] * 5]
     assert all(stage.rows.context_free > 0 for stage in recipe.stages[1:])  # one checkpoint does both passes
     assert all(stage.sampling for stage in recipe.stages)
 
