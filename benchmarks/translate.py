@@ -5,8 +5,8 @@
 
 Transformer-base with 32,000 subwords and random weights; sentences of 30 subwords become 30, with a beam of 5. On a CPU
 we and CTranslate2 are in int8, on a GPU all are in bf16. The rounds go in turns, so that a busy moment of the machine
-meets all of them; the median counts. A peer that is not installed is left out. Each has a process of its own, as it has
-where it is used: in one process, CTranslate2's threads and torch's are more than there are cores, and OpenMP then puts
+meets all of them; the median counts, and of a ratio the median of those of each round. A peer that is not installed is
+left out. Each has a process of its own, as it has where it is used: in one process, CTranslate2's threads and torch's are more than there are cores, and OpenMP then puts
 them to sleep at every barrier, which costs torch a quarter of its speed and CTranslate2 nothing.
 
 CTranslate2 gets the weights of our sent2sent by `docflat export`; Hugging Face has a MarianMTModel of the same sizes.
@@ -180,6 +180,13 @@ class Run:
     def speed(self) -> float:
         return self.tokens / statistics.median(self.seconds)
 
+    def to(self, other: Run) -> float:
+        """How many times as fast, in the median round."""
+        return statistics.median(
+            (self.tokens / mine) / (other.tokens / theirs)
+            for mine, theirs in zip(self.seconds, other.seconds, strict=True)
+        )
+
 
 def seconds(translate: Translate) -> float:
     start = time.perf_counter()
@@ -325,13 +332,11 @@ def engines(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def report(runs: list[Run], as_json: bool) -> None:
-    speeds = {(run.what, run.kind, run.rows): run.speed for run in runs}
-
     def ratio(run: Run, what: str) -> float | None:
         """To that of the same kind, or else to the only one there is."""
-        others = [speed for (other, _, rows), speed in speeds.items() if (other, rows) == (what, run.rows)]
-        base = speeds.get((what, run.kind, run.rows), others[0] if others else None)
-        return run.speed / base if base else None
+        others = [other for other in runs if (other.what, other.rows) == (what, run.rows)]
+        base = next((other for other in others if other.kind == run.kind), others[0] if others else None)
+        return None if base is None else run.to(base)
 
     print_table(
         [
