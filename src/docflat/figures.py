@@ -15,7 +15,12 @@ _NUMBER = re.compile(r"(?<![\w.,])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
 _RUN = re.compile("[0-9]+")
 _THOUSANDS = re.compile(r"(?<=[0-9])[.,'’\u00a0\u202f](?=[0-9]{3}(?![0-9]))")
 _BLANK = re.compile(r"(?<=[0-9]) (?=[0-9]{3}(?![0-9]))")
-_CLOCK = re.compile(r"\b([0-9]{1,2})(?:[:.][0-9]{2})?\s?[ap]\.?\s?m\b", re.IGNORECASE)  # 3:30 p.m.
+# 3:30 p.m.; from 3 to 5 pm, where the first has the half of the day too. 15.30 Uhr; 8 Uhr abends.
+_HOUR = r"(?<![0-9:.,])([0-9]{1,2})(?:[:.][0-9]{2})?"
+_CLOCK = re.compile(rf"(?:{_HOUR}\s?(?:-|–|to|and|until)\s?)?{_HOUR}\s?([ap])\.?\s?m\b", re.IGNORECASE)
+_UHR = re.compile(rf"{_HOUR}\s?Uhr\b(?:\s(?:am\s)?(?:(morgen|vormittag|früh)|(nachmittag|abend)))?", re.IGNORECASE)
+_PART_OF_DAY = re.compile("mittag|abend|nacht", re.IGNORECASE)
+_NOUN = r"(?![:.]?[0-9]|\s?Uhr)\s[A-ZÄÖÜ]"  # German: 15 Pillen are no hour
 # How words for 1 to 12 begin, in English and German: numbers, and months. In other languages they are not known.
 _WORDS = [
     re.compile(rf"\b(?:{stems})")
@@ -31,7 +36,7 @@ _WORDS = [
         "nine|ninth|neun|sep",
         "ten|zehn|oct|okt",
         "eleven|elf|nov",
-        "twelve|twelfth|zwölf|dec|dez",
+        "twelve|twelfth|zwölf|dec|dez|noon|mittag|midnight|mitternacht",
     )
 ]
 
@@ -85,24 +90,56 @@ def _digits(text: str) -> str:
 def numbers_differ(source: str, target: str) -> bool:
     """Whether a translation has other numbers than its source, whatever separates their digits.
 
-    What may become a word or come from one is no difference: small numbers, months; nor is the clock of 12 hours.
+    What may become a word or come from one is no difference: small numbers, months; nor is the clock of 24 hours for
+    that of 12, if it is the same hour.
     """
     # A blank parts thousands, or two numbers: only what holds for neither is a difference.
-    return all(_differ(*texts) for texts in ((source, target), (_BLANK.sub("", source), _BLANK.sub("", target))))
+    other = all(_differ(*texts) for texts in ((source, target), (_BLANK.sub("", source), _BLANK.sub("", target))))
+    return other or _other_hours(source, target) or _other_hours(target, source)
 
 
 def _differ(source: str, target: str) -> bool:
     left, new = ([_plain(run) for run in _RUN.findall(_THOUSANDS.sub("", text))] for text in (source, target))
     left, new = _without(left, new), _without(new, left)
-    for text, here, there in ((source, left, new), (target, new, left)):
-        for hour in map(_plain, _CLOCK.findall(text)):
-            shifted = _plain(str((int(hour or 0) + 12) % 24))
-            if hour in here and shifted in there:
-                here.remove(hour)
-                there.remove(shifted)
+    for text, other, here, there in ((source, target, left, new), (target, source, new, left)):
+        for written, hour in _clocks(text):
+            shifted = [new for new in (hour, hour or 24) if _plain(str(new)) in there]
+            if str(written) in here and shifted and not re.search(rf"(?<![0-9]){shifted[0]}{_NOUN}", other):
+                here.remove(str(written))
+                there.remove(_plain(str(shifted[0])))
     decades = [(a, b) for a in left for b in new if {len(a), len(b)} == {2, 4} and a[-2:] == b[-2:]]
     left, new = _without(left, [a for a, _ in decades]), _without(new, [b for _, b in decades])
     return any(not _is_word(number, target) for number in left) or any(not _is_word(number, source) for number in new)
+
+
+def _clocks(text: str) -> list[tuple[int, int]]:
+    """The hours of the clock of 12, as they are written, and as hours of the day: 9 p.m. is 9 and 21."""
+    found = []
+    for match in _CLOCK.finditer(text):
+        last = int(match[2])
+        half = 12 * (match[3].lower() == "p")
+        found.append((last, last % 12 + half))
+        if match[1]:  # of 11 to 1 pm the first is before noon
+            first = int(match[1])
+            found.append((first, first % 12 + (half if first % 12 <= last % 12 else 12 - half)))
+    return found
+
+
+def _other_hours(text: str, german: str) -> bool:
+    """Whether a German text has an hour at the wrong half of the day: 9 Uhr for 9 p.m., without a word of evening."""
+    hours = [hour for _, hour in _clocks(text)]
+    for match in _UHR.finditer(german):
+        hour = int(match[1]) % 24
+        meant = {hour}
+        if hour <= 12 and not match[2]:
+            if match[3]:
+                meant = {hour % 12 + 12}
+            elif _PART_OF_DAY.search(german):
+                meant = {hour % 12, hour % 12 + 12}
+        alike = {one for one in hours if one % 12 == hour % 12}
+        if alike and not alike & meant:
+            return True
+    return False
 
 
 def _plain(run: str) -> str:
