@@ -84,7 +84,7 @@ def test_a_glossary(tmp_path: Path, capsys: Capture):
     """The model shouts, but for stand-ins."""
     file, terms, kept = tmp_path / "a.md", tmp_path / "terms.tsv", tmp_path / "kept.txt"
     file.write_text("We sell a **red\napple** to Ann. Red apples fell.")
-    terms.write_text("\ufeffred apple\tRoter Apfel\r\n\r\nAnn \t Anna\n", encoding="utf-8")
+    terms.write_text("\ufeffred apple\tRoter Apfel\r\n\r\nAnn \t Anna\n", encoding="utf-16-le")  # as Excel writes it
     kept.write_text("Ann\n")
     assert translate(file, "--glossary", terms, "--keep-terms", kept) == 0
     assert (tmp_path / "a.translated.md").read_text() == "WE SELL A **Roter Apfel** TO Ann. RED APPLES FELL."

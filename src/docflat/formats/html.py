@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from html import escape, unescape
 
 from docflat.errors import InputError
 from docflat.formats.html_tokens import VOID, Token, cut_html, names
-from docflat.formats.limits import check_text
+from docflat.formats.limits import check_text, find_mark
 from docflat.formats.markup import SpanBuilder, Template, write_markup
 from docflat.formats.segments import Segment
 
@@ -206,10 +205,8 @@ class Html:
 
     def read(self, data: bytes, file: str) -> ParsedHtml:
         check_text(data, file)
-        if data.startswith(codecs.BOM_UTF8):
-            return self._parse(data[3:], "utf-8", file, codecs.BOM_UTF8)
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError("is UTF-16; save it as UTF-8", file)
+        if marked := find_mark(data):
+            return self._parse(data[len(marked.mark) :], marked.name, file, marked.mark)
         said = _CHARSET.search(data[:2048])
         if said is not None:
             return self._parse(data, said[1].decode("ascii", "replace"), file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from markdown_it.token import Token
 from docflat.errors import InputError
 from docflat.formats.front_matter import FrontMatter
 from docflat.formats.html import ParsedHtml
-from docflat.formats.limits import check_text, read_text
+from docflat.formats.limits import Encoding, check_text, read_text
 from docflat.formats.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
 from docflat.formats.markup import Template, write_markup
 from docflat.formats.segments import Segment
@@ -45,8 +44,8 @@ class _Part:
 
 
 class ParsedMarkdown:
-    def __init__(self, text: str, mark: bytes) -> None:
-        self.text, self.mark = text, mark
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.text, self.encoding = text, encoding
         self.ending = "\r\n" if "\r\n" in text else "\n"
         self.segments: list[Segment] = []
         self.blocks: list[_Block | _Part] = []
@@ -154,7 +153,7 @@ class ParsedMarkdown:
             else:
                 parts.append(self._written(block, write_markup(new, escape_markdown, fill)))
             end = block.end
-        return self.mark + "".join([*parts, self.text[end:]]).encode()
+        return self.encoding.write("".join([*parts, self.text[end:]]))
 
     def _written(self, block: _Block, text: str) -> str:
         if block.kind in ("td", "th"):
@@ -168,8 +167,7 @@ class Markdown:
 
     def read(self, data: bytes, file: str) -> ParsedMarkdown:
         check_text(data, file, MOST_MARKDOWN)
-        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         try:
-            return ParsedMarkdown(read_text(data, file), mark)
+            return ParsedMarkdown(*read_text(data, file))
         except RecursionError:
             raise InputError("is nested too deep", file) from None
