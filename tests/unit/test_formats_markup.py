@@ -11,9 +11,12 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from test_files import Stub
 from test_formats_text import read, real_files, shouted, texts
 
 from docflat.errors import InputError
+from docflat.files import FileReport, translate_segments
 from docflat.formats.html_tokens import cut_html
 from docflat.formats.segments import Segment
 
@@ -172,6 +175,7 @@ def test_texts_of_markdown():
         "A page",
         "A small title",
         "A quote that goes\non, with some code, a link here and https://x.org.\nEscapes: * & 2 * 3 snake_case ",
+        "T",
         "a cat",
         "d",
         "one",
@@ -200,6 +204,37 @@ def test_markdown_is_translated_around_its_markup():
         "```\ncode\n```\n\n<div>HTML</div>\n\nUNDER LINED\n=====\n",
     ):
         assert part in found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[a](u "Tea time")', '[A](u "Der \\"Tee\\"")'),
+        ("[a](u 'Tea time')", "[A](u 'Der \"Tee\"')"),
+        ("[a](u (Tea time))", '[A](u (Der "Tee"))'),
+        ('[a]( <u v>\n"Tea time" )', '[A]( <u v>\n"Der \\"Tee\\"" )'),
+        ('![a](u "Tea time")', '![A](u "Der \\"Tee\\"")'),
+        ('[![a](u "Tea time")](v "Tea time")', '[![A](u "Der \\"Tee\\"")](v "Der \\"Tee\\"")'),
+        ('![*a*](u "Tea time")', '![*a*](u "Der \\"Tee\\"")'),
+        ('[a](u "Tea\\" &amp; time")', '[A](u "Tea\\" &amp; time")'),
+        ('[a](u "12")', '[A](u "12")'),
+        ('[a]\n\n[a]: u "Tea time"', '[A][a]\n\n[a]: u "Tea time"'),
+    ],
+)
+def test_titles_of_links_and_images(text: str, expected: str):
+    parsed = read("x.md", text)
+    assert parsed.render(parsed.segments).decode() == text
+    stub = Stub(lambda line: 'Der "Tee"' if line == "Tea time" else line.upper())
+    assert parsed.render(translate_segments(parsed.segments, stub, FileReport("x"))).decode() == expected
+    was, now = ([token.attrGet("title") for token in links(each)] for each in (text, expected))
+    translated = "Tee" in expected
+    assert now == ['Der "Tee"' if translated else title for title in was]
+
+
+def links(text: str) -> list[Token]:
+    """As a parser reads them."""
+    tokens = [child for token in MarkdownIt().parse(text) for child in token.children or ()]
+    return [token for token in tokens if token.type in ("link_open", "image")]
 
 
 BEYOND = """\

@@ -48,6 +48,7 @@ class ParsedMarkdown:
         self.text, self.encoding = text, encoding
         self.ending = "\r\n" if "\r\n" in text else "\n"
         self.segments: list[Segment] = []
+        self.escaped: dict[int, str] = {}  # of segments that stand in markup: what must not be in them as it is
         self.blocks: list[_Block | _Part] = []
         front = _FRONT_MATTER.match(text)
         self.body = front.end() if front else 0
@@ -86,14 +87,18 @@ class ParsedMarkdown:
     def _read_block(self, token: Token, parent: Token) -> None:
         start, end, prefix = self._locate(token, parent)
         alone: list[Segment] = []
+        escaped: dict[int, str] = {}
 
-        def add_segment(text: str) -> int:
+        def add_segment(text: str, signs: str) -> int:
             alone.append(Segment(text))
-            return len(self.segments) + len(alone)
+            number = len(self.segments) + len(alone)
+            escaped[number] = signs
+            return number
 
         segment = InlineReader(token.content, add_segment).read(token.children or [])
         self.blocks.append(_Block(start, end, len(self.segments), parent.tag, prefix))
         self.segments += [segment, *alone]
+        self.escaped |= escaped
 
     def _locate(self, token: Token, parent: Token) -> tuple[int, int, str]:
         """Where the content of a block is in the file: its start, its end, what its second line starts with."""
@@ -133,10 +138,11 @@ class ParsedMarkdown:
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         def fill(template: Template) -> str:
-            return "".join(part if isinstance(part, str) else label(segments[part].text) for part in template)
+            return "".join(part if isinstance(part, str) else inside(part) for part in template)
 
-        def label(text: str) -> str:
-            return re.sub(r"[\[\]\\]", lambda match: "\\" + match[0], text)
+        def inside(number: int) -> str:
+            signs = re.escape(self.escaped[number])
+            return re.sub(rf"[{signs}\\]", lambda match: "\\" + match[0], segments[number].text)
 
         parts, end = [], 0
         for block in self.blocks:
@@ -146,7 +152,8 @@ class ParsedMarkdown:
                 end = block.end
                 continue
             own, new = self.segments[block.number], segments[block.number]
-            inner = [part for span in own.spans for part in span.tag.before if isinstance(part, int)]
+            markup = [part for span in own.spans for part in (*span.tag.before, *span.tag.after)]
+            inner = [part for part in markup if isinstance(part, int)]
             parts.append(self.text[end : block.start])
             if new == own and all(segments[number] == self.segments[number] for number in inner):
                 parts.append(self.text[block.start : block.end])
