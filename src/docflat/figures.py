@@ -47,7 +47,7 @@ def localize_numbers(source: str, target: str, languages: tuple[str, str], fixed
     Only those that are surely numbers (with thousands apart, of money, percents), that the model wrote with the same
     digits. Those in the ranges `fixed` of the source stay as they are.
     """
-    if not all(language in SEPARATORS for language in languages) or languages[0] == languages[1]:
+    if not _can_localize(languages):
         return target
     new: dict[str, str] = {}
     others = {_digits(source[slice(*place)]) for place in fixed}
@@ -67,6 +67,25 @@ def localize_numbers(source: str, target: str, languages: tuple[str, str], fixed
         return number
 
     return _NUMBER.sub(write, target) if new else target
+
+
+def localize_alone(texts: Sequence[str], languages: tuple[str, str]) -> list[str]:
+    """Texts of a file that have no words, such as cells of tables, with numbers as the target language writes them.
+
+    All or none: beside 12.500, a 3.250 that is left because it may be a version or a section would be misread.
+    """
+    if not _can_localize(languages):
+        return list(texts)
+    decimal = re.escape(SEPARATORS[languages[0]][1])
+    for text in texts:
+        for match in _NUMBER.finditer(text):
+            if re.fullmatch(rf"[0-9]+{decimal}[0-9]+", match[0]) and not _is_sure(text, match, languages[0]):
+                return list(texts)
+    return [localize_numbers(text, text, languages) for text in texts]
+
+
+def _can_localize(languages: tuple[str, str]) -> bool:
+    return all(language in SEPARATORS for language in languages) and languages[0] != languages[1]
 
 
 def _swap(*languages: str) -> dict[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docflat.figures import localize_numbers, numbers_differ
+from docflat.figures import localize_alone, localize_numbers, numbers_differ
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,20 @@ def test_other_languages_and_what_is_fixed():
     assert localize_numbers("1,200", "1,200", ("en", "en")) == "1,200"
     assert localize_numbers("1.200,5", "1.200,5", ("de", "en")) == "1,200.5"
     assert localize_numbers("Say 1,200.", "Sag 1,200.", ("en", "de"), [(4, 9)]) == "Sag 1,200."
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["12,500", "-1,200.50", "$1,200", "3.5%", "2024", "(1,000)"], "12.500 -1.200,50 $1.200 3,5% 2024 (1.000)"),
+        (["12,500", "31.12.2024", "192.168.1.1", "1-2"], "12.500 31.12.2024 192.168.1.1 1-2"),
+        (["12,500", "3.250"], "12,500 3.250"),  # which may be a version
+        (["12,50"], "12,50"),
+    ],
+)
+def test_numbers_without_words(cells: list[str], expected: str):
+    assert " ".join(localize_alone(cells, ("en", "de"))) == expected
+    assert localize_alone(cells, ("en", "fr")) == cells
 
 
 @pytest.mark.parametrize(

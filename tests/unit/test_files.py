@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from docflat.alignment import Weights, find_words
 from docflat.errors import InputError
 from docflat.files import FileReport, translate_file, translate_segments
+from docflat.formats import find_format
 from docflat.formats.segments import ParsedFile, Segment, Span
 from docflat.projection import Piece, project
 
@@ -241,6 +242,28 @@ def test_numbers_are_written_as_the_language_writes_them():
         "Es kostet 1.300 {x}s.",
     ]
     assert report.other_numbers == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("x.html", "<td>It is<td><b>12,500</b>", "<td>Es ist<td><b>12.500</b>"),
+        ("x.md", "|It is|**12,500**|`1,200`|\n|-|-|-|", "|Es ist|**12.500**|`1,200`|\n|-|-|-|"),
+        ("x.txt", "It is\n\n12,500", "Es ist\n\n12,500"),  # there, and below, it may be data
+        ("x.json", '{"text": ["It is", "12,500"]}', '{"text": ["Es ist", "12,500"]}'),
+        ("x.po", 'msgid "It is"\nmsgstr ""\n\nmsgid "1,200"\nmsgstr ""\n', None),
+    ],
+)
+def test_cells_of_nothing_but_a_number(name: str, text: str, expected: str | None):
+    stub = Stub(lambda text: text.replace("It is", "Es ist"))
+    stub.languages = ("en", "de")
+    report = FileReport("x")
+    parsed = find_format(name).read(text.encode(), name)
+    new = parsed.render(translate_segments(parsed.segments, stub, report)).decode()
+    assert new == (expected or text.replace('msgstr ""', 'msgstr "Es ist"', 1))
+    done = "1 only numbers, written as in the translation" in str(report)
+    assert (report.translated, report.numbers, done) == (1, "12.500" in new, "12.500" in new)
+    assert report.segments == report.translated + report.numbers + report.kept.total()
 
 
 def test_a_message_that_chooses_between_texts_keeps_its_frame():

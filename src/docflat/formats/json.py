@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from docflat.errors import InputError
+from docflat.formats.codes import why_kept
 from docflat.formats.limits import DEEPEST, Encoding, read_text
 from docflat.formats.messages import Message, has_tags, read_message, write_message
 from docflat.formats.segments import Segment
@@ -38,7 +39,7 @@ class ParsedJson:
 
 def _message(text: str) -> Message:
     """A string as a text, or, where it has tags, as a message of a program."""
-    return read_message(text) if has_tags(text) else Message((Segment(text),), (text,), ("", ""))
+    return read_message(text) if has_tags(text) else Message((Segment(text, kept=why_kept(text)),), (text,), ("", ""))
 
 
 class Json:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from docflat.formats.codes import why_kept
 from docflat.formats.limits import Encoding, read_text
 from docflat.formats.segments import Segment
 
@@ -33,7 +34,9 @@ class ParsedTxt:
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.text, self.encoding = text, encoding
         self.blocks = [block for match in _PARAGRAPH.finditer(text) for block in _blocks(text, *match.span())]
-        self.segments: Sequence[Segment] = [Segment(self._joined(block)) for block in self.blocks]
+        self.segments: Sequence[Segment] = [
+            Segment(text, kept=why_kept(text)) for text in map(self._joined, self.blocks)
+        ]
 
     def _joined(self, block: _Block) -> str:
         raw = self.text[block.start : block.end]
