@@ -76,6 +76,29 @@ def test_html_in_other_encodings(data: bytes):
     assert b"&#25105;" in new
 
 
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<nav><a>Home</a> <a><b>About</b> us</a></nav>", ["Home", "About us"]),
+        ("<p><span><a>One</a></span> | <a>two</a> · <a>3</a>", ["One", "two", "3"]),
+        ("<p><a>One</a> and <a>two</a>", ["One and two"]),
+        ("<p>See <a>one</a>, <a>two</a>.", ["See one, two."]),
+        ("<p><a>One</a> <a><img></a><td><a>Two</a>", ["One ", "Two"]),
+        ("<p><button>Save</button> <button>Delete all</button>", ["Save", "Delete all"]),
+        ("<label>Name</label> <input> <label><input type=checkbox> I agree</label>", ["Name", " I agree"]),
+        ("<p><input type='radio'> Yes <input type='RADIO'/> No", [" Yes ", " No"]),
+        ("<p>Show <input type=text> results <input type=submit value=Go>", ["Show results ", "Go"]),
+    ],
+)
+def test_what_a_menu_and_a_form_say_are_texts_of_their_own(page: str, expected: list[str]):
+    assert [text for text in texts("x.html", page) if text.strip(" |·")] == expected
+    parsed = read("x.html", page)
+    assert parsed.render(parsed.segments).decode() == page
+    words = re.compile(">[^<>]+")  # and the text of an attribute
+    loud = words.sub(lambda match: match[0].upper(), page).replace("=Go", '="GO"')
+    assert shouted("x.html", page) == loud
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfea", b"<meta charset=nonsense>", b"<meta charset=utf-8>\xff"])
 def test_html_that_cannot_be_read(data: bytes):
     with pytest.raises(InputError, match=r"x\.html"):
