@@ -260,6 +260,22 @@ def links(text: str) -> list[Token]:
     return [token for token in tokens if token.type in ("link_open", "image")]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("> [!NOTE]\n> one *two*\n> [ref]\n\n[ref]: x", "> [!NOTE]\n> ONE *TWO* [REF][ref]\n\n[ref]: x"),
+        ("> [!tip]- a title\n> one\n", "> [!tip]- A TITLE\n> ONE\n"),
+        ("> [!NOTE]\n>\n> one\n> two\n", "> [!NOTE]\n>\n> ONE TWO\n"),
+        ("> - [!NOTE]  \n>   one\n", "> - [!NOTE]  \n>   ONE\n"),
+        ("[!a](b) c", "[!A](b) C"),
+    ],
+)
+def test_the_first_line_of_an_alert_is_markup(text: str, expected: str):
+    assert shouted("x.md", text) == expected
+    parsed = read("x.md", text)
+    assert parsed.render(parsed.segments).decode() == text
+
+
 BEYOND = """\
 before it
 :::tip The title

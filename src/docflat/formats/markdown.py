@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from docflat.errors import InputError
@@ -18,6 +20,7 @@ from docflat.formats.segments import Segment
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
+_ALERT = re.compile(r"\[![\w-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
 MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
 KEPT = {"fence": "code", "code_block": "code"}
 
@@ -58,18 +61,21 @@ class ParsedMarkdown:
         self._read()
 
     def _read(self) -> None:
-        tokens = inline_parser().parse(self.text[self.body :])
+        parser = inline_parser()
+        known: dict[str, Any] = {}  # definitions of links
+        tokens = parser.parse(self.text[self.body :], known)
         self.searched = 0  # cells of a line are found one after the other
         for before, token in zip([None, *tokens], tokens, strict=False):
             if token.type in KEPT:
                 self.segments.append(Segment(token.content, kept=KEPT[token.type]))
             elif token.type == "html_block":
                 self._read_html(token)
-            elif token.type == "inline" and token.content and before is not None:
-                try:
-                    self._read_block(token, before)
-                except LostPlace:
-                    self.segments.append(Segment(token.content, kept="Markdown that is not understood"))
+            elif token.type == "inline" and before is not None:
+                for part in _parts(token, parser, known):
+                    try:
+                        self._read_block(part, before)
+                    except LostPlace:
+                        self.segments.append(Segment(part.content, kept="Markdown that is not understood"))
 
     def _add_part(self, start: int, end: int, parsed: ParsedHtml | FrontMatter) -> None:
         self.blocks.append(_Part(start, end, len(self.segments), parsed))
@@ -167,6 +173,19 @@ class ParsedMarkdown:
             return text.replace("|", "\\|").replace("\n", " ")
         text = escape_start(text) if block.kind == "p" else text
         return re.sub(r"\n ?", lambda _: self.ending + block.prefix, text)
+
+
+def _parts(token: Token, parser: MarkdownIt, known: dict[str, Any]) -> Iterator[Token]:
+    """The texts of a paragraph: one, but for an alert, `[!NOTE] Title`, whose first line is by itself."""
+    alert = _ALERT.match(token.content)
+    if alert is None:
+        yield from [token] if token.content else []
+        return
+    assert token.map is not None
+    lines = token.content[alert.end() :].partition("\n")
+    for number, content in enumerate(lines[::2]):
+        for part in parser.parseInline(content, known) if content else ():
+            yield part.copy(map=[token.map[0] + number, token.map[1]], content=content)
 
 
 class Markdown:
