@@ -24,6 +24,7 @@ _PATTERNS = (
     r"(?<![\d%])%[#0+-]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[jztL])?[diouxefgcsp@](?![\w%])",  # %s %5.2f %ld
     r"&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",  # an entity in a message
     r"(?<![a-z]:)\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message
+    r"(?<!_)_{3,}(?!_)|(?<!\.)\.{5,}|(?<!…)…{3,}",  # a line to fill in, or that leads to a page
 )
 # {n, plural, one {# cat} other {# cats}}: a message of ICU that chooses between texts, and what begins each of them
 _CHOICE = re.compile(r"\{\s*[\w.]{1,80}\s*,\s*(?:plural|select|selectordinal)\s*,")

@@ -298,6 +298,20 @@ def test_formatting_follows_words_that_both_sides_have():
     assert {span.tag: new.text[span.start : span.end] for span in new.spans} == {"bold": "2023", "link": "Maria"}
 
 
+def test_formatting_of_what_is_kept_stays_on_it():
+    """Whatever the words of an address are linked to."""
+    source, target = "Go to www.x.org today!", "Heute auf www.x.org gehen!"
+    piece = Piece((0, len(source)), target, [(n, 0) for n in range(2, 8)], (((6, 15), 10),))
+    new = project(Segment(source, (Span(6, 15, "link"),)), [piece])
+    assert new is not None
+    assert target[slice(new.spans[0].start, new.spans[0].end)] == "www.x.org"
+
+
+def test_lines_to_fill_in_are_kept():
+    new, _ = translated(Segment("Name: ______   Date: ........ Yes... no."), lambda text: re.sub(r"[_.]+", "-", text))
+    assert new.text == "Name: ______   Date: ........ Yes- no-"
+
+
 def test_formatting_does_not_take_the_full_stop_with_it():
     new, _ = translated(Segment("It is very old.", (Span(6, 14, "bold"),)), lambda _: "Es ist sehr alt.")
     (span,) = new.spans
