@@ -16,7 +16,8 @@ from typing import Any, Protocol
 from docflat.alignment import Weights, find_links
 from docflat.atomic import write_whole
 from docflat.errors import InputError
-from docflat.figures import localize_alone, localize_numbers, numbers_differ
+from docflat.figures import localize_alone, numbers_differ
+from docflat.finishing import finish
 from docflat.formats import FORMATS
 from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
@@ -259,10 +260,8 @@ def translate_segments(
     document = [sentence.line for sentence in sentences]
     (translations,) = translator.translate_documents([document], done=done, **settings)
     for sentence, translation in zip(sentences, translations, strict=True):
-        if translator.languages:
-            translation = localize_numbers(sentence.text, translation, translator.languages, sentence.inside)
-        sentence.translation = translation
-        sentence.again = find_again(sentence.text, sentence.inside, translation) if sentence.moves else None
+        sentence.translation = finish(sentence.text, translation, translator.languages, sentence.inside)
+        sentence.again = find_again(sentence.text, sentence.inside, sentence.translation) if sentence.moves else None
         sentence.wanted = wanted.find(sentence.text, sentence.inside)
     writer = _Writer(translator, settings)
     writer.with_glossary([sentence for sentence in sentences if sentence.moves and not sentence.as_wanted])
@@ -320,7 +319,7 @@ class _Writer:
         for sentence, texts in zip(
             sentences, self.translator.translate_documents(documents, **self.settings), strict=True
         ):
-            text = self._with_numbers(sentence.text, texts[0], sentence.inside)
+            text = finish(sentence.text, texts[0], self.translator.languages, sentence.inside)
             again = find_again(sentence.text, sentence.inside, text)
             if again is not None and has_all(text, [translation for _, translation in sentence.wanted]):
                 sentence.translation, sentence.again, sentence.put_in = text, again, True
@@ -348,11 +347,7 @@ class _Writer:
         if documents:
             translated = self.translator.translate_documents(documents, **self.settings)
             for (sentence, text), new in zip(masked, translated, strict=True):
-                yield sentence, self._with_numbers(text, new[0])
-
-    def _with_numbers(self, source: str, target: str, fixed: Sequence[Range] = ()) -> str:
-        languages = self.translator.languages
-        return localize_numbers(source, target, languages, fixed) if languages else target
+                yield sentence, finish(text, new[0], self.translator.languages)
 
     def in_parts(self, sentences: Sequence[_Sentence]) -> None:
         """Translate what is between fixed ranges; the ranges stay where they are."""
@@ -369,7 +364,7 @@ class _Writer:
             written = [sentence.segment[slice(*place)] for place, _ in pieces]
             for number, (_, wordy) in enumerate(pieces):
                 if wordy:
-                    written[number] = self._with_numbers(written[number], next(new))
+                    written[number] = finish(written[number], next(new), self.translator.languages)
             for number in range(1, len(pieces)):
                 (start, _), wordy = pieces[number]
                 before, after = sentence.segment[start - 1], sentence.segment[start]

@@ -245,6 +245,24 @@ def test_numbers_are_written_as_the_language_writes_them():
 
 
 @pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("Our best seller", "Unser Verkaufsschlager.", "Unser Verkaufsschlager"),
+        ("Our best seller.", "Unser Verkaufsschlager.", "Unser Verkaufsschlager."),
+        ('He said "Go."', "Er sagte, er gehe.", "Er sagte, er gehe."),
+        ("Colours:", "Die Farben.", "Die Farben."),
+        ("until March 5", "bis zum 5.", "bis zum 5."),
+        ("apples and so on", "Äpfel usw.", "Äpfel usw."),
+        ("wait", "Warten...", "Warten..."),
+        ("Hi (again)", "Hallo nochmal.", "Hallo nochmal"),
+    ],
+)
+def test_no_full_stop_where_the_source_has_none(source: str, target: str, expected: str):
+    new, _ = translated(Segment(source), lambda _: target)
+    assert new.text == expected
+
+
+@pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
         ("x.html", "<td>It is<td><b>12,500</b>", "<td>Es ist<td><b>12.500</b>"),

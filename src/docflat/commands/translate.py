@@ -205,7 +205,7 @@ def _compare(
     formats: Collection[str],
 ) -> list[ShownDocument]:
     """Translate everything again, without context. formats: the names of what is no lines."""
-    from docflat.figures import localize_numbers
+    from docflat.finishing import finish
     from docflat.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None}
@@ -217,11 +217,8 @@ def _compare(
             [[pair[0] for pair in pairs] for _, pairs in documents], done=advance, **alone
         )
         for (name, pairs), texts in zip(documents, again, strict=True):
-            if translator.languages and name in formats:  # as in the file, where this is no work of context
-                texts = [
-                    localize_numbers(pair[0], text, translator.languages)
-                    for pair, text in zip(pairs, texts, strict=True)
-                ]
+            if name in formats:  # as in the file, where this is no work of context
+                texts = [finish(pair[0], text, translator.languages) for pair, text in zip(pairs, texts, strict=True)]
             rows = [
                 Row(source, target, text if comparable else None)
                 for (source, target, comparable), text in zip(pairs, texts, strict=True)
