@@ -9,7 +9,9 @@ from docflat.figures import localize_numbers
 from docflat.sentences import Range
 
 _ENDED = re.compile(r"[.!?…:;。！？]\W*$")
-_STOP = re.compile(r"(?<![\w.])[^\W\d_]{4,}\.$")  # after a word: 5. and usw. have points of their own
+# After a word: 5. and usw. have points of their own. Short ones are German, which ends in parts of verbs.
+_SHORT = "Uhr|ab|an|auf|aus|bei|ein|er|es|hat|ist|mit|sie|uns|vor|war|weg|zu"
+_STOP = re.compile(rf"(?<![\w.])(?:[^\W\d_]{{4,}}|{_SHORT})\.$")
 
 
 def finish(source: str, target: str, languages: tuple[str, str] | None, fixed: Sequence[Range] = ()) -> str:

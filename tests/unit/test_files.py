@@ -255,6 +255,7 @@ def test_numbers_are_written_as_the_language_writes_them():
         ("apples and so on", "Äpfel usw.", "Äpfel usw."),
         ("wait", "Warten...", "Warten..."),
         ("Hi (again)", "Hallo nochmal.", "Hallo nochmal"),
+        ("I agree", "Ich stimme zu.", "Ich stimme zu"),
     ],
 )
 def test_no_full_stop_where_the_source_has_none(source: str, target: str, expected: str):
