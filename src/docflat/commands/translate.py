@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat import startup
-from docflat.commands.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
+from docflat.commands.arguments import (
+    add_boundaries,
+    add_machine,
+    add_model_folder,
+    add_number,
+    names,
+    part_of_name,
+    whole,
+)
 from docflat.commands.translate_files import (
     Job,
     Output,
@@ -47,6 +55,7 @@ def arguments(parser: ArgumentParser) -> None:
 def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--suffix",
+        type=part_of_name,
         default="translated",
         metavar="NAME",
         help="name.docx becomes name.NAME.docx (default: %(default)s)",
