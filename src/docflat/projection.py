@@ -136,6 +136,7 @@ def _part(left: _Node, right: _Node, text: str) -> None:
         cut = min(cut, highest)
     left.start, left.end = min(left.start, cut), cut
     right.start, right.end = cut, max(cut, right.end)
+    lowest, highest = min(lowest, cut), max(highest, cut)  # one that can move may be beyond where it was
     left.end = max(lowest, left.start, left.start + len(text[left.start : left.end].rstrip()))
     if not right.core or right.core[0] > right.start:
         blank = text[right.start : right.end]

@@ -431,6 +431,15 @@ def test_formatting_that_cannot_follow_moved_code():
     assert new.spans == spans
 
 
+@pytest.mark.parametrize("text", ["Three one two. one", "Three one one two. one"])
+def test_formatting_inside_what_cannot_move_makes_way_for_it(text: str):
+    end = text.rindex(" ") + 1
+    spans = (Span(0, 1, "a"), Span(1, end, "b"), Span(5, 6, "c", opaque=True), Span(end - 1, end, "d", opaque=True))
+    new, _ = translated(Segment(text, spans), lambda text: " ".join(text.split()[::-1]))
+    places = {span.tag: (span.start, span.end) for span in new.spans}
+    assert places["a"][1] <= places["b"][0] or places["b"][1] <= places["a"][0]
+
+
 WORDS = st.sampled_from(["one", "two.", "Three", "{x}", "(a)", "b,", "5", "%s", "Ü.", "\n", "  ", "end!"])
 
 
