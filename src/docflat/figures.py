@@ -18,7 +18,12 @@ _BLANK = re.compile(r"(?<=[0-9]) (?=[0-9]{3}(?![0-9]))")
 # 3:30 p.m.; from 3 to 5 pm, where the first has the half of the day too. 15.30 Uhr; 8 Uhr abends.
 _HOUR = r"(?<![0-9:.,])([0-9]{1,2})(?:[:.][0-9]{2})?"
 _CLOCK = re.compile(rf"(?:{_HOUR}\s?(?:-|–|to|and|until)\s?)?{_HOUR}\s?([ap])\.?\s?m\b", re.IGNORECASE)
-_UHR = re.compile(rf"{_HOUR}\s?Uhr\b(?:\s(?:am\s)?(?:(morgen|vormittag|früh)|(nachmittag|abend)))?", re.IGNORECASE)
+_UHR = re.compile(
+    rf"(?:{_HOUR}(?:\s?Uhr)?\s?(?:-|–|bis|und)\s?)?{_HOUR}\s?Uhr\b"
+    r"(?:\s(?:am\s)?(?:(morgen|vormittag|früh)|(nachmittag|abend)))?",
+    re.IGNORECASE,
+)
+_OF_24 = re.compile(r"(?<![0-9:.,])([0-9]{1,2})[:.][0-9]{2}(?![0-9])")
 _PART_OF_DAY = re.compile("mittag|abend|nacht", re.IGNORECASE)
 _NOUN = r"(?![:.]?[0-9]|\s?Uhr)\s[A-ZÄÖÜ]"  # German: 15 Pillen are no hour
 # How words for 1 to 12 begin, in English and German: numbers, and months. In other languages they are not known.
@@ -114,7 +119,7 @@ def numbers_differ(source: str, target: str) -> bool:
     """
     # A blank parts thousands, or two numbers: only what holds for neither is a difference.
     other = all(_differ(*texts) for texts in ((source, target), (_BLANK.sub("", source), _BLANK.sub("", target))))
-    return other or _other_hours(source, target) or _other_hours(target, source)
+    return other or bool(_wrong_hours(source, target) or _wrong_hours(target, source))
 
 
 def _differ(source: str, target: str) -> bool:
@@ -144,21 +149,46 @@ def _clocks(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _other_hours(text: str, german: str) -> bool:
-    """Whether a German text has an hour at the wrong half of the day: 9 Uhr for 9 p.m., without a word of evening."""
+def localize_hours(source: str, german: str) -> str:
+    """A German translation with hours at the right half of the day: 9 Uhr for 9 a.m., where a model wrote 21 Uhr.
+
+    Not if it says a part of the day, which may be wrong as well.
+    """
+    if not _PART_OF_DAY.search(german):
+        for (start, end), right, said in reversed(_wrong_hours(source, german)):
+            if len(right) == 1 and not said:
+                german = f"{german[:start]}{right.pop()}{german[end:]}"
+    return german
+
+
+def _wrong_hours(text: str, german: str) -> list[tuple[Range, set[int], bool]]:
+    """Hours of a German text at the other half of the day than those of a text in the clock of 12.
+
+    Such is 9 Uhr for 9 p.m., without a word of evening. What the other text has in the clock of 24 is right. With
+    each the hours that it should be, and whether a part of the day is said of it.
+    """
     hours = [hour for _, hour in _clocks(text)]
-    for match in _UHR.finditer(german):
-        hour = int(match[1]) % 24
-        meant = {hour}
-        if hour <= 12 and not match[2]:
-            if match[3]:
-                meant = {hour % 12 + 12}
-            elif _PART_OF_DAY.search(german):
-                meant = {hour % 12, hour % 12 + 12}
-        alike = {one for one in hours if one % 12 == hour % 12}
-        if alike and not alike & meant:
-            return True
-    return False
+    others = {int(hour) % 24 for hour in _OF_24.findall(_CLOCK.sub(" ", text))}
+    in_part = _PART_OF_DAY.search(german) is not None
+    found = []
+    for match in _UHR.finditer(german) if hours else ():
+        for group in (1, 2):
+            if match[group]:
+                hour = int(match[group]) % 24
+                alike = {one for one in hours if one % 12 == hour % 12}
+                morning, evening = (bool(match[n]) and group == 2 for n in (3, 4))
+                if alike and hour not in others and not alike & _meant(hour, morning, evening, in_part):
+                    found.append((match.span(group), alike, morning or evening))
+    return found
+
+
+def _meant(hour: int, morning: bool, evening: bool, in_part: bool) -> set[int]:
+    """The hours of the day that an hour may be; in_part: a part of the day is said somewhere."""
+    if hour > 12 or morning:
+        return {hour}
+    if evening:
+        return {hour % 12 + 12}
+    return {hour % 12, hour % 12 + 12} if in_part else {hour}
 
 
 def _plain(run: str) -> str:

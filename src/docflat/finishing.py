@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from docflat.figures import localize_numbers
+from docflat.figures import localize_hours, localize_numbers
 from docflat.sentences import Range
 
 _ENDED = re.compile(r"[.!?…:;。！？]\W*$")
@@ -15,10 +15,12 @@ _STOP = re.compile(rf"(?<![\w.])(?:[^\W\d_]{{4,}}|{_SHORT})\.$")
 
 
 def finish(source: str, target: str, languages: tuple[str, str] | None, fixed: Sequence[Range] = ()) -> str:
-    """Numbers as the target language writes them, and no full stop where the source has none: in headings, cells.
+    """Numbers and hours as the target language writes them, no full stop where the source has none: in cells.
 
     languages: of the model, if they are known; fixed: ranges of the source that stay as they are.
     """
     if languages is not None:
         target = localize_numbers(source, target, languages, fixed)
+    if languages is not None and languages[1] == "de":
+        target = localize_hours(source, target)
     return target[:-1] if _STOP.search(target) and not _ENDED.search(source) else target

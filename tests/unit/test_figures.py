@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docflat.figures import localize_alone, localize_numbers, numbers_differ
+from docflat.figures import localize_alone, localize_hours, localize_numbers, numbers_differ
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,36 @@ def test_other_languages_and_what_is_fixed():
     assert localize_numbers("1,200", "1,200", ("en", "en")) == "1,200"
     assert localize_numbers("1.200,5", "1.200,5", ("de", "en")) == "1,200.5"
     assert localize_numbers("Say 1,200.", "Sag 1,200.", ("en", "de"), [(4, 9)]) == "Sag 1,200."
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        # As the shipped model wrote them.
+        ("between 9 a.m. and 3 p.m.", "zwischen 21 Uhr und 15 Uhr", "zwischen 9 Uhr und 15 Uhr"),
+        ("from 9 a.m. to 6 p.m.", "von 21.00 bis 18.00 Uhr geöffnet", "von 9.00 bis 18.00 Uhr geöffnet"),
+        ("9 a.m.–6 p.m.", "21 Uhr–6 Uhr", "9 Uhr–18 Uhr"),
+        ("tomorrow at 9:30 am", "morgen um 21.30 Uhr", "morgen um 9.30 Uhr"),
+        ("at 9 p.m.", "um 9 Uhr", "um 21 Uhr"),
+        ("at 12 a.m.", "um 12 Uhr", "um 0 Uhr"),
+        # What is right, or may be.
+        ("at 9 a.m.", "um 9 Uhr", "um 9 Uhr"),
+        ("at 9 p.m.", "um 9 Uhr abends", "um 9 Uhr abends"),
+        ("at 9 a.m., not at 21:00", "um 9 Uhr, nicht um 21 Uhr", "um 9 Uhr, nicht um 21 Uhr"),
+        ("from 9 a.m. to 9 p.m.", "von 9 bis 21 Uhr", "von 9 bis 21 Uhr"),
+    ],
+)
+def test_hours_are_put_right(source: str, target: str, expected: str):
+    assert localize_hours(source, target) == expected
+    assert not numbers_differ(source, expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("9 a.m.", "21 Uhr heute Abend"), ("9 p.m.", "9 Uhr morgens"), ("9 a.m.", "21 Leute")]
+)
+def test_hours_that_are_left_are_said(source: str, target: str):
+    assert localize_hours(source, target) == target
+    assert numbers_differ(source, target)
 
 
 @pytest.mark.parametrize(
