@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,8 @@ from typing import Any, Protocol
 from docflat.alignment import Weights, find_links
 from docflat.atomic import write_whole
 from docflat.errors import InputError
-from docflat.figures import localize_numbers, numbers_differ
+from docflat.figures import localize_alone, numbers_differ
+from docflat.finishing import finish
 from docflat.formats import FORMATS
 from docflat.formats.limits import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
@@ -63,6 +64,7 @@ class FileReport:
     segments: int = 0
     translated: int = 0  # segments
     kept: Counter[str] = field(default_factory=Counter)  # segments, by reason
+    numbers: int = 0  # segments without words whose numbers were written as the target language writes them
     sentences: int = 0  # translated
     unchanged: int = 0  # sentences that the model left as they were
     too_long: int = 0  # sentences of these segments that were left as they are
@@ -81,6 +83,8 @@ class FileReport:
     def __str__(self) -> str:
         parts = [f"{self.translated} of {self.segments} segments translated"]
         parts += [f"{count} kept: {reason}" for reason, count in sorted(self.kept.items())]
+        if self.numbers:
+            parts.append(f"{self.numbers} only numbers, written as in the translation")
         if self.unchanged:
             parts.append(f"{self.unchanged} of {self.sentences} sentences came back unchanged")
         if self.too_long:
@@ -167,6 +171,7 @@ class _Split:
 
     sentences: list[_Sentence] = field(default_factory=list)
     kept: str = ""  # why there are none
+    numbers: bool = False  # whether it has numbers at most, and is no data
     too_long: int = 0  # sentences that are not among them
 
 
@@ -174,7 +179,7 @@ def split_segment(segment: Segment, language: str, terms: Terms) -> _Split:
     if segment.kept:
         return _Split(kept=segment.kept)
     if not any(map(str.isalpha, segment.text)):
-        return _Split(kept="no letters")
+        return _Split(kept="no letters", numbers=not any(span.opaque for span in segment.spans))
     if len(segment.spans) > MOST_SPANS or _depth(segment) > DEEPEST:
         return _Split(kept="too many formatted parts")
     opaque = [(span.start, span.end) for span in segment.spans if span.opaque and span.start < span.end]
@@ -243,8 +248,10 @@ def translate_segments(
     kept_terms, wanted = Terms(terms), Glossary(glossary or {})
     split = [split_segment(segment, language, kept_terms) for segment in segments]
     report.segments = len(segments)
+    if translator.languages:
+        segments = _with_numbers_alone(segments, split, translator.languages, report)
     report.kept.update(found.kept for found in split if found.kept)
-    report.translated = sum(not found.kept for found in split)
+    report.translated = sum(bool(found.sentences) for found in split)
     report.too_long = sum(found.too_long for found in split if not found.kept)
     sentences = [sentence for found in split for sentence in found.sentences]
     report.sentences = len(sentences)
@@ -253,10 +260,8 @@ def translate_segments(
     document = [sentence.line for sentence in sentences]
     (translations,) = translator.translate_documents([document], done=done, **settings)
     for sentence, translation in zip(sentences, translations, strict=True):
-        if translator.languages:
-            translation = localize_numbers(sentence.text, translation, translator.languages, sentence.inside)
-        sentence.translation = translation
-        sentence.again = find_again(sentence.text, sentence.inside, translation) if sentence.moves else None
+        sentence.translation = finish(sentence.text, translation, translator.languages, sentence.inside)
+        sentence.again = find_again(sentence.text, sentence.inside, sentence.translation) if sentence.moves else None
         sentence.wanted = wanted.find(sentence.text, sentence.inside)
     writer = _Writer(translator, settings)
     writer.with_glossary([sentence for sentence in sentences if sentence.moves and not sentence.as_wanted])
@@ -274,6 +279,19 @@ def translate_segments(
         for sentence in sentences
     ]
     return translated
+
+
+def _with_numbers_alone(
+    segments: Sequence[Segment], split: Sequence[_Split], languages: tuple[str, str], report: FileReport
+) -> list[Segment]:
+    """The segments, with the numbers of those without words as the language writes them: sign for sign."""
+    written = list(segments)
+    places = [number for number, found in enumerate(split) if found.numbers]
+    for number, text in zip(places, localize_alone([segments[n].text for n in places], languages), strict=True):
+        if text != segments[number].text:
+            written[number], split[number].kept = replace(segments[number], text=text), ""
+            report.numbers += 1
+    return written
 
 
 class _Writer:
@@ -301,7 +319,7 @@ class _Writer:
         for sentence, texts in zip(
             sentences, self.translator.translate_documents(documents, **self.settings), strict=True
         ):
-            text = self._with_numbers(sentence.text, texts[0], sentence.inside)
+            text = finish(sentence.text, texts[0], self.translator.languages, sentence.inside)
             again = find_again(sentence.text, sentence.inside, text)
             if again is not None and has_all(text, [translation for _, translation in sentence.wanted]):
                 sentence.translation, sentence.again, sentence.put_in = text, again, True
@@ -329,11 +347,7 @@ class _Writer:
         if documents:
             translated = self.translator.translate_documents(documents, **self.settings)
             for (sentence, text), new in zip(masked, translated, strict=True):
-                yield sentence, self._with_numbers(text, new[0])
-
-    def _with_numbers(self, source: str, target: str, fixed: Sequence[Range] = ()) -> str:
-        languages = self.translator.languages
-        return localize_numbers(source, target, languages, fixed) if languages else target
+                yield sentence, finish(text, new[0], self.translator.languages)
 
     def in_parts(self, sentences: Sequence[_Sentence]) -> None:
         """Translate what is between fixed ranges; the ranges stay where they are."""
@@ -350,7 +364,7 @@ class _Writer:
             written = [sentence.segment[slice(*place)] for place, _ in pieces]
             for number, (_, wordy) in enumerate(pieces):
                 if wordy:
-                    written[number] = self._with_numbers(written[number], next(new))
+                    written[number] = finish(written[number], next(new), self.translator.languages)
             for number in range(1, len(pieces)):
                 (start, _), wordy = pieces[number]
                 before, after = sentence.segment[start - 1], sentence.segment[start]

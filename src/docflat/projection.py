@@ -136,6 +136,7 @@ def _part(left: _Node, right: _Node, text: str) -> None:
         cut = min(cut, highest)
     left.start, left.end = min(left.start, cut), cut
     right.start, right.end = cut, max(cut, right.end)
+    lowest, highest = min(lowest, cut), max(highest, cut)  # one that can move may be beyond where it was
     left.end = max(lowest, left.start, left.start + len(text[left.start : left.end].rstrip()))
     if not right.core or right.core[0] > right.start:
         blank = text[right.start : right.end]
@@ -173,22 +174,21 @@ class _Image:
         for piece, offset in zip(self.pieces, self.starts, strict=False):
             start, end = max(span.start, piece.source[0]), min(span.end, piece.source[1])
             if start < end:
-                inside = self._inside(piece, start, end, span.opaque)
+                inside = self._inside(piece, start, end)
                 if inside is not None:
                     found.append((offset + inside[0], offset + inside[1]))
         if found:
             return min(start for start, _ in found), max(end for _, end in found)
         return self.point(span.start)  # it has no words: blanks in bold
 
-    def _inside(self, piece: Piece, start: int, end: int, opaque: bool) -> Range | None:
+    def _inside(self, piece: Piece, start: int, end: int) -> Range | None:
         """What start:end is in the text of a piece."""
         first, last = piece.source
         if piece.links is None:
             return start - first, end - first
-        if opaque:
-            for (a, b), place in piece.fixed:
-                if a <= start and end <= b:
-                    return place + start - a, place + end - a
+        for (a, b), place in piece.fixed:
+            if a <= start and end <= b:
+                return place + start - a, place + end - a
         if (start, end) == piece.source:
             return 0, len(piece.text)
         words = [(first + a, first + b) for a, b in find_words(self.source[first:last])]

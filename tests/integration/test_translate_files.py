@@ -71,6 +71,13 @@ def test_a_file_gets_a_translation_beside_it(tmp_path: Path, capsys: Capture):
     )
 
 
+@pytest.mark.parametrize("suffix", ["", "../x", "a/b"])
+def test_a_suffix_that_is_no_part_of_a_name(tmp_path: Path, capsys: Capture, suffix: str):
+    (tmp_path / "a.md").write_text("One.")
+    assert translate(tmp_path / "a.md", "--suffix", suffix) == 2
+    assert f"expected a part of a file's name, such as de, found {suffix!r}" in capsys.readouterr().err
+
+
 def test_terms_are_kept(tmp_path: Path, capsys: Capture):
     file, terms = tmp_path / "a.md", tmp_path / "terms.txt"
     file.write_text("We sell Red\nApple phones to Ann. Annual sales fell.")
@@ -84,7 +91,7 @@ def test_a_glossary(tmp_path: Path, capsys: Capture):
     """The model shouts, but for stand-ins."""
     file, terms, kept = tmp_path / "a.md", tmp_path / "terms.tsv", tmp_path / "kept.txt"
     file.write_text("We sell a **red\napple** to Ann. Red apples fell.")
-    terms.write_text("\ufeffred apple\tRoter Apfel\r\n\r\nAnn \t Anna\n", encoding="utf-8")
+    terms.write_text("\ufeffred apple\tRoter Apfel\r\n\r\nAnn \t Anna\n", encoding="utf-16-le")  # as Excel writes it
     kept.write_text("Ann\n")
     assert translate(file, "--glossary", terms, "--keep-terms", kept) == 0
     assert (tmp_path / "a.translated.md").read_text() == "WE SELL A **Roter Apfel** TO Ann. RED APPLES FELL."

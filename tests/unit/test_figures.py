@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docflat.figures import localize_numbers, numbers_differ
+from docflat.figures import localize_alone, localize_hours, localize_numbers, numbers_differ
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,50 @@ def test_other_languages_and_what_is_fixed():
 
 
 @pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        # As the shipped model wrote them.
+        ("between 9 a.m. and 3 p.m.", "zwischen 21 Uhr und 15 Uhr", "zwischen 9 Uhr und 15 Uhr"),
+        ("from 9 a.m. to 6 p.m.", "von 21.00 bis 18.00 Uhr geöffnet", "von 9.00 bis 18.00 Uhr geöffnet"),
+        ("9 a.m.–6 p.m.", "21 Uhr–6 Uhr", "9 Uhr–18 Uhr"),
+        ("tomorrow at 9:30 am", "morgen um 21.30 Uhr", "morgen um 9.30 Uhr"),
+        ("at 9 p.m.", "um 9 Uhr", "um 21 Uhr"),
+        ("at 12 a.m.", "um 12 Uhr", "um 0 Uhr"),
+        # What is right, or may be.
+        ("at 9 a.m.", "um 9 Uhr", "um 9 Uhr"),
+        ("at 9 p.m.", "um 9 Uhr abends", "um 9 Uhr abends"),
+        ("at 9 a.m., not at 21:00", "um 9 Uhr, nicht um 21 Uhr", "um 9 Uhr, nicht um 21 Uhr"),
+        ("from 9 a.m. to 9 p.m.", "von 9 bis 21 Uhr", "von 9 bis 21 Uhr"),
+    ],
+)
+def test_hours_are_put_right(source: str, target: str, expected: str):
+    assert localize_hours(source, target) == expected
+    assert not numbers_differ(source, expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("9 a.m.", "21 Uhr heute Abend"), ("9 p.m.", "9 Uhr morgens"), ("9 a.m.", "21 Leute")]
+)
+def test_hours_that_are_left_are_said(source: str, target: str):
+    assert localize_hours(source, target) == target
+    assert numbers_differ(source, target)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["12,500", "-1,200.50", "$1,200", "3.5%", "2024", "(1,000)"], "12.500 -1.200,50 $1.200 3,5% 2024 (1.000)"),
+        (["12,500", "31.12.2024", "192.168.1.1", "1-2"], "12.500 31.12.2024 192.168.1.1 1-2"),
+        (["12,500", "3.250"], "12,500 3.250"),  # which may be a version
+        (["12,50"], "12,50"),
+    ],
+)
+def test_numbers_without_words(cells: list[str], expected: str):
+    assert " ".join(localize_alone(cells, ("en", "de"))) == expected
+    assert localize_alone(cells, ("en", "fr")) == cells
+
+
+@pytest.mark.parametrize(
     ("source", "target"),
     [
         ("on 12/31/2021", "am 31.12.2021"),
@@ -50,6 +94,21 @@ def test_other_languages_and_what_is_fixed():
         ("at 3:30 pm", "um 15:30 Uhr"),
         ("at 6pm", "um 18.00 Uhr"),
         ("at 12 a.m.", "um 0 Uhr"),
+        ("at 12 a.m.", "um 24 Uhr"),
+        ("at 12 a.m.", "um 12 Uhr nachts"),
+        ("at 12 p.m.", "um 12 Uhr"),
+        ("at noon", "um 12 Uhr"),
+        ("at 9 a.m.", "um 9 Uhr"),
+        ("at 9 p.m.", "um 9 Uhr abends"),
+        ("tonight at 9 p.m.", "heute Abend um 9 Uhr"),
+        ("at 2 pm", "um 2 Uhr am Nachmittag"),
+        ("from 9 a.m. to 5 p.m.", "von 9 bis 17 Uhr"),
+        ("from 9 a.m. to 9 p.m.", "von 9 Uhr bis 21 Uhr"),
+        ("from 3 to 5 pm", "von 15 bis 17 Uhr"),
+        ("11-1 pm", "11-13 Uhr"),
+        ("um 21.30 Uhr", "at 9.30 p.m."),
+        ("at 9 p.m.", "à 21 heures"),
+        ("at 9 p.m.", "à 9 heures du soir"),
         ("a 10-year-old boy", "ein zehnjähriger Junge"),
         ("Two of the 12", "2 der zwölf"),
         ("the 21st, the 2nd", "der 21., der zweite"),
@@ -73,6 +132,16 @@ def test_the_same_numbers(source: str, target: str):
         ("Take 3 tablets", "Nehmen Sie 5 Tabletten"),
         ("Take 3 tablets", "Nehmen Sie Tabletten"),
         ("Take 3 pills at 3 pm.", "Nehmen Sie 15 Pillen um 15 Uhr."),  # as the shipped model wrote it
+        ("Take your pills at 3 pm.", "Nehmen Sie Ihre 15 Pillen."),
+        ("at 9 a.m.", "um 21 Uhr"),
+        ("at 9 a.m.", "um 9 Uhr abends"),
+        ("at 9 p.m.", "um 9 Uhr"),
+        ("at 9:30 p.m.", "um 9.30 Uhr"),
+        ("at 9 p.m.", "um 9 Uhr morgens"),
+        ("at 12 p.m.", "um 0 Uhr"),
+        ("from 9 a.m. to 5 p.m.", "von 21 bis 17 Uhr"),
+        ("from 9 a.m. to 5 p.m.", "von 9 bis 5 Uhr"),
+        ("um 21 Uhr", "at 9 a.m."),
         ("in 2012", "in 2021"),
         ("1,200 and 30", "1.200"),
         ("7 days", "7 7 Tage"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from docflat.alignment import Weights, find_words
 from docflat.errors import InputError
 from docflat.files import FileReport, translate_file, translate_segments
+from docflat.formats import find_format
 from docflat.formats.segments import ParsedFile, Segment, Span
 from docflat.projection import Piece, project
 
@@ -243,6 +244,47 @@ def test_numbers_are_written_as_the_language_writes_them():
     assert report.other_numbers == []
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("Our best seller", "Unser Verkaufsschlager.", "Unser Verkaufsschlager"),
+        ("Our best seller.", "Unser Verkaufsschlager.", "Unser Verkaufsschlager."),
+        ('He said "Go."', "Er sagte, er gehe.", "Er sagte, er gehe."),
+        ("Colours:", "Die Farben.", "Die Farben."),
+        ("until March 5", "bis zum 5.", "bis zum 5."),
+        ("apples and so on", "Äpfel usw.", "Äpfel usw."),
+        ("wait", "Warten...", "Warten..."),
+        ("Hi (again)", "Hallo nochmal.", "Hallo nochmal"),
+        ("I agree", "Ich stimme zu.", "Ich stimme zu"),
+    ],
+)
+def test_no_full_stop_where_the_source_has_none(source: str, target: str, expected: str):
+    new, _ = translated(Segment(source), lambda _: target)
+    assert new.text == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("x.html", "<td>It is<td><b>12,500</b>", "<td>Es ist<td><b>12.500</b>"),
+        ("x.md", "|It is|**12,500**|`1,200`|\n|-|-|-|", "|Es ist|**12.500**|`1,200`|\n|-|-|-|"),
+        ("x.txt", "It is\n\n12,500", "Es ist\n\n12,500"),  # there, and below, it may be data
+        ("x.json", '{"text": ["It is", "12,500"]}', '{"text": ["Es ist", "12,500"]}'),
+        ("x.po", 'msgid "It is"\nmsgstr ""\n\nmsgid "1,200"\nmsgstr ""\n', None),
+    ],
+)
+def test_cells_of_nothing_but_a_number(name: str, text: str, expected: str | None):
+    stub = Stub(lambda text: text.replace("It is", "Es ist"))
+    stub.languages = ("en", "de")
+    report = FileReport("x")
+    parsed = find_format(name).read(text.encode(), name)
+    new = parsed.render(translate_segments(parsed.segments, stub, report)).decode()
+    assert new == (expected or text.replace('msgstr ""', 'msgstr "Es ist"', 1))
+    done = "1 only numbers, written as in the translation" in str(report)
+    assert (report.translated, report.numbers, done) == (1, "12.500" in new, "12.500" in new)
+    assert report.segments == report.translated + report.numbers + report.kept.total()
+
+
 def test_a_message_that_chooses_between_texts_keeps_its_frame():
     """What ICU reads is as it was; each text is a sentence of its own, and a program that loses braces harms none."""
     text = "You have {n, plural, =0 {none} one {# new cat} other {# new cats of {name}}}."
@@ -273,6 +315,20 @@ def test_formatting_follows_words_that_both_sides_have():
     spans = (Span(3, 7, "bold"), Span(8, 13, "link"))
     new, _ = translated(Segment(text, spans), lambda _: "Maria ging 2023.")
     assert {span.tag: new.text[span.start : span.end] for span in new.spans} == {"bold": "2023", "link": "Maria"}
+
+
+def test_formatting_of_what_is_kept_stays_on_it():
+    """Whatever the words of an address are linked to."""
+    source, target = "Go to www.x.org today!", "Heute auf www.x.org gehen!"
+    piece = Piece((0, len(source)), target, [(n, 0) for n in range(2, 8)], (((6, 15), 10),))
+    new = project(Segment(source, (Span(6, 15, "link"),)), [piece])
+    assert new is not None
+    assert target[slice(new.spans[0].start, new.spans[0].end)] == "www.x.org"
+
+
+def test_lines_to_fill_in_are_kept():
+    new, _ = translated(Segment("Name: ______   Date: ........ Yes... no."), lambda text: re.sub(r"[_.]+", "-", text))
+    assert new.text == "Name: ______   Date: ........ Yes- no-"
 
 
 def test_formatting_does_not_take_the_full_stop_with_it():
@@ -373,6 +429,15 @@ def test_formatting_that_cannot_follow_moved_code():
     new, report = translated(Segment(text, spans), lambda text: "a1 c3 yy b2 d4" if "a1" in text else "yy")
     assert (new.text, report.in_parts) == ("a1 b2 yy c3 d4", 1)
     assert new.spans == spans
+
+
+@pytest.mark.parametrize("text", ["Three one two. one", "Three one one two. one"])
+def test_formatting_inside_what_cannot_move_makes_way_for_it(text: str):
+    end = text.rindex(" ") + 1
+    spans = (Span(0, 1, "a"), Span(1, end, "b"), Span(5, 6, "c", opaque=True), Span(end - 1, end, "d", opaque=True))
+    new, _ = translated(Segment(text, spans), lambda text: " ".join(text.split()[::-1]))
+    places = {span.tag: (span.start, span.end) for span in new.spans}
+    assert places["a"][1] <= places["b"][0] or places["b"][1] <= places["a"][0]
 
 
 WORDS = st.sampled_from(["one", "two.", "Three", "{x}", "(a)", "b,", "5", "%s", "Ü.", "\n", "  ", "end!"])

@@ -272,7 +272,7 @@ def test_code_and_hidden_text_are_kept() -> None:
         ("Call os.fork twice", ""),
         ("Shown here", ""),
         ("all secret", "hidden"),
-        ("12.50", "no letters"),
+        ("12.50", ""),  # no words, but perhaps another way of writing it
     ]
     assert [(span.start, span.end, span.opaque) for span in read[2].spans] == [(5, 12, True)]
     assert shown(body(translate(data))) == "int main() {}for x in y:CALL os.fork TWICESHOWNhidden HEREall secret12.50"

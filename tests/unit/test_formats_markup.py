@@ -11,9 +11,12 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from test_files import Stub
 from test_formats_text import read, real_files, shouted, texts
 
 from docflat.errors import InputError
+from docflat.files import FileReport, translate_segments
 from docflat.formats.html_tokens import cut_html
 from docflat.formats.segments import Segment
 
@@ -73,7 +76,30 @@ def test_html_in_other_encodings(data: bytes):
     assert b"&#25105;" in new
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfea\0", b"<meta charset=nonsense>", b"<meta charset=utf-8>\xff"])
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<nav><a>Home</a> <a><b>About</b> us</a></nav>", ["Home", "About us"]),
+        ("<p><span><a>One</a></span> | <a>two</a> · <a>3</a>", ["One", "two", "3"]),
+        ("<p><a>One</a> and <a>two</a>", ["One and two"]),
+        ("<p>See <a>one</a>, <a>two</a>.", ["See one, two."]),
+        ("<p><a>One</a> <a><img></a><td><a>Two</a>", ["One ", "Two"]),
+        ("<p><button>Save</button> <button>Delete all</button>", ["Save", "Delete all"]),
+        ("<label>Name</label> <input> <label><input type=checkbox> I agree</label>", ["Name", " I agree"]),
+        ("<p><input type='radio'> Yes <input type='RADIO'/> No", [" Yes ", " No"]),
+        ("<p>Show <input type=text> results <input type=submit value=Go>", ["Show results ", "Go"]),
+    ],
+)
+def test_what_a_menu_and_a_form_say_are_texts_of_their_own(page: str, expected: list[str]):
+    assert [text for text in texts("x.html", page) if text.strip(" |·")] == expected
+    parsed = read("x.html", page)
+    assert parsed.render(parsed.segments).decode() == page
+    words = re.compile(">[^<>]+")  # and the text of an attribute
+    loud = words.sub(lambda match: match[0].upper(), page).replace("=Go", '="GO"')
+    assert shouted("x.html", page) == loud
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfea", b"<meta charset=nonsense>", b"<meta charset=utf-8>\xff"])
 def test_html_that_cannot_be_read(data: bytes):
     with pytest.raises(InputError, match=r"x\.html"):
         read("x.html", data)
@@ -172,6 +198,7 @@ def test_texts_of_markdown():
         "A page",
         "A small title",
         "A quote that goes\non, with some code, a link here and https://x.org.\nEscapes: * & 2 * 3 snake_case ",
+        "T",
         "a cat",
         "d",
         "one",
@@ -200,6 +227,53 @@ def test_markdown_is_translated_around_its_markup():
         "```\ncode\n```\n\n<div>HTML</div>\n\nUNDER LINED\n=====\n",
     ):
         assert part in found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[a](u "Tea time")', '[A](u "Der \\"Tee\\"")'),
+        ("[a](u 'Tea time')", "[A](u 'Der \"Tee\"')"),
+        ("[a](u (Tea time))", '[A](u (Der "Tee"))'),
+        ('[a]( <u v>\n"Tea time" )', '[A]( <u v>\n"Der \\"Tee\\"" )'),
+        ('![a](u "Tea time")', '![A](u "Der \\"Tee\\"")'),
+        ('[![a](u "Tea time")](v "Tea time")', '[![A](u "Der \\"Tee\\"")](v "Der \\"Tee\\"")'),
+        ('![*a*](u "Tea time")', '![*a*](u "Der \\"Tee\\"")'),
+        ('[a](u "Tea\\" &amp; time")', '[A](u "Tea\\" &amp; time")'),
+        ('[a](u "12")', '[A](u "12")'),
+        ('[a]\n\n[a]: u "Tea time"', '[A][a]\n\n[a]: u "Tea time"'),
+    ],
+)
+def test_titles_of_links_and_images(text: str, expected: str):
+    parsed = read("x.md", text)
+    assert parsed.render(parsed.segments).decode() == text
+    stub = Stub(lambda line: 'Der "Tee"' if line == "Tea time" else line.upper())
+    assert parsed.render(translate_segments(parsed.segments, stub, FileReport("x"))).decode() == expected
+    was, now = ([token.attrGet("title") for token in links(each)] for each in (text, expected))
+    translated = "Tee" in expected
+    assert now == ['Der "Tee"' if translated else title for title in was]
+
+
+def links(text: str) -> list[Token]:
+    """As a parser reads them."""
+    tokens = [child for token in MarkdownIt().parse(text) for child in token.children or ()]
+    return [token for token in tokens if token.type in ("link_open", "image")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("> [!NOTE]\n> one *two*\n> [ref]\n\n[ref]: x", "> [!NOTE]\n> ONE *TWO* [REF][ref]\n\n[ref]: x"),
+        ("> [!tip]- a title\n> one\n", "> [!tip]- A TITLE\n> ONE\n"),
+        ("> [!NOTE]\n>\n> one\n> two\n", "> [!NOTE]\n>\n> ONE TWO\n"),
+        ("> - [!NOTE]  \n>   one\n", "> - [!NOTE]  \n>   ONE\n"),
+        ("[!a](b) c", "[!A](b) C"),
+    ],
+)
+def test_the_first_line_of_an_alert_is_markup(text: str, expected: str):
+    assert shouted("x.md", text) == expected
+    parsed = read("x.md", text)
+    assert parsed.render(parsed.segments).decode() == text
 
 
 BEYOND = """\

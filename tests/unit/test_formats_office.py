@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from office_files import odt, pack, paragraph, read, run, texts, translate, unpack, word
+from office_files import field, odt, pack, paragraph, read, run, texts, translate, unpack, word
+from test_files import Stub
 
 from docflat.errors import InputError
+from docflat.files import FileReport, translate_segments
 from docflat.formats import find_format
 from docflat.formats.limits import MOST_BYTES
 from docflat.formats.segments import Segment
@@ -24,6 +26,32 @@ SMALL = {
     "x.docx": word(paragraph(run("Some "), run("bold", "<w:b/>"), run(" words")) + paragraph(run("More"))),
     "x.odt": odt('<text:h>Some</text:h><text:p>words <text:span text:style-name="T1">in bold</text:span></text:p>'),
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        (
+            "x.docx",
+            word(
+                paragraph(run("Sum"))
+                + f"<w:tbl><w:tr><w:tc>{paragraph(run('12,'), run('500', '<w:b/>'))}</w:tc></w:tr></w:tbl>"
+                + paragraph(field("PAGE", run("1,200")))
+            ),
+        ),
+        ("x.odt", odt('<text:p>Sum</text:p><text:p>12,<text:span text:style-name="T1">500</text:span></text:p>')),
+    ],
+)
+def test_cells_of_nothing_but_a_number(name: str, data: bytes) -> None:
+    stub = Stub(str.lower)
+    stub.languages = ("en", "de")
+    parsed = read(data, name)
+    out = parsed.render(translate_segments(parsed.segments, stub, FileReport("x")))
+    assert [one.text for one in read(out, name).segments] == ["sum", "12.500"]
+    if name == "x.docx":  # the number of a page is Word's
+        assert b"1,200" in unpack(out)["word/document.xml"]
+    (own,), (new,) = ([one.spans for one in read(each, name).segments if "500" in one.text] for each in (data, out))
+    assert [(span.start, span.end) for span in own] == [(span.start, span.end) for span in new] == [(3, 6)]
 
 
 @pytest.mark.parametrize("name", SMALL)

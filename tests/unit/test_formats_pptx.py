@@ -57,6 +57,7 @@ def test_slides(slides: bytes) -> None:
         "Some bold words and a link",
         "Left",
         "cell",
+        "42",
         "Grouped",
         "Sales",
         "East",

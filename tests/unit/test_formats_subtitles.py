@@ -227,6 +227,17 @@ def test_codes_stay_with_their_words_and_times_in_their_cue() -> None:
     assert second.endswith("\n<v Roger><00:03.000>was wir alle <c.loud>lieben &lt;3</c>.")
 
 
+def test_times_inside_a_cue_ascend_whatever_the_words_do() -> None:
+    text = "WEBVTT\n\n00:01.000 --> 00:04.000\n<c>So</c> <00:02.000><c>what</c> <00:03.000><c>now?</c>\n"
+    subtitles = Vtt().read(text.encode(), "x.vtt")
+    (own,) = subtitles.segments
+    first, second, early, third, late = own.spans
+    moved = [replace(third, start=0, end=5), replace(late, start=0, end=0), replace(second, start=6, end=9)]
+    moved += [replace(early, start=10, end=10), replace(first, start=10, end=14)]
+    out = subtitles.render([Segment("Jetzt was also?", tuple(moved))]).decode()
+    assert out.endswith("\n<00:02.000><c>Jetzt</c> <c>was</c> <00:03.000><c>also</c>?\n")
+
+
 def test_italics_over_two_cues_are_closed_in_each() -> None:
     parsed = read(cues("<i>I thought that</i>", "<i>you came.</i>"))
     (own,) = parsed.segments

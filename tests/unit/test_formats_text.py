@@ -103,8 +103,25 @@ def test_wrapped_text_is_wrapped_again():
 def test_plain_text_that_is_not_utf8():
     with pytest.raises(InputError, match=r"x\.txt:2: not UTF-8"):
         read("x.txt", b"a\n\xff")
-    with pytest.raises(InputError, match=r"x\.txt: is UTF-16; save it as UTF-8"):
-        read("x.txt", "a".encode("utf-16"))
+    with pytest.raises(InputError, match=r"x\.txt: not UTF-16, as its first bytes say"):
+        read("x.txt", "a".encode("utf-16") + b"b")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-8"])
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("x.txt", "Grüße 😀\r\n\r\none\r\n", "GRÜSSE 😀\r\n\r\nONE\r\n"),
+        ("x.md", "# one\n\n`two`\n", "# ONE\n\n`two`\n"),
+        ("x.html", "<meta charset=utf-16><p>one &amp; <b>zwölf</b>", "<meta charset=utf-16><p>ONE &amp; <b>ZWÖLF</b>"),
+        ("x.json", '{"text": "é"}', '{"text": "É"}'),
+    ],
+)
+def test_a_byte_order_mark_names_the_encoding(name: str, text: str, expected: str, encoding: str):
+    parsed = read(name, f"\ufeff{text}".encode(encoding))
+    assert parsed.render(parsed.segments) == f"\ufeff{text}".encode(encoding)
+    new = translate_segments(parsed.segments, Stub(str.upper), FileReport(name))
+    assert parsed.render(new) == f"\ufeff{expected}".encode(encoding)
 
 
 # JSON

@@ -26,6 +26,9 @@ SPLITS = [
 ]
 
 
+IBAN = "GB82WEST12345698765432"
+
+
 @pytest.mark.parametrize("sentences", SPLITS, ids=lambda sentences: sentences[0][:20])
 @pytest.mark.parametrize("blank", [" ", "\n", "  \t"])
 def test_sentences_are_cut_where_a_reader_would(sentences: list[str], blank: str):
@@ -58,7 +61,7 @@ def test_a_range_that_must_stay_whole_is_not_cut():
             ["%1$s", "%2$d", "%.2f", "%5ld", "{}", "{0:>4}", "{{ user }}"],
         ),
         ("Tom &amp; &#39;Jerry&#39;", ["&amp;", "&#39;", "&#39;"]),
-        ("One\\nTwo in C:\\new", ["\\n"]),
+        ("Error:\\nTwo in C:\\new", ["\\n", "C:\\new"]),
         ("Use {curly words} in { a } set.", []),
         (
             "Dear { user.name }, pay {sum, number, ::currency/EUR} now.",
@@ -71,6 +74,12 @@ def test_a_range_that_must_stay_whole_is_not_cut():
         ("{n, plural, one {# cat} other {{n} cats}}", ["#", "{n}"]),
         ("-o, --out=FILE  file to write", ["-o, --out=FILE"]),
         ("-Where is it? --I do not know.", []),
+        (r"Open C:\Program Files\A\x.ini, or D:\new.", [r"C:\Program Files\A\x.ini", r"D:\new"]),
+        ("Pay to DE89 3704 0044 0532 0130 00 or GB82WEST12345698765432.", ["DE89 3704 0044 0532 0130 00", IBAN]),
+        ("from 2024-03-05T10:00:00Z to 2024-03-05T10:00+01:00", ["2024-03-05T10:00:00Z", "2024-03-05T10:00+01:00"]),
+        ("rgba(0, 0, 0, 0.5) is a (1, 2) colour", ["rgba(0, 0, 0, 0.5)"]),
+        ("Sign: ____ Page ...... 3", ["____", "......"]),
+        ("AB12 THIS TEXT YELLS, on 2024-03-05 at 10:00, option C: no", []),
     ],
 )
 def test_placeholders(text: str, expected: list[str]):

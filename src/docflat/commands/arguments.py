@@ -102,5 +102,11 @@ def whole(least: int) -> Callable[[str], int]:
     return parse
 
 
+def part_of_name(text: str) -> str:
+    if not text or Path(text).name != text or "\0" in text:
+        raise ArgumentTypeError(f"expected a part of a file's name, such as de, found {text!r}")
+    return text
+
+
 def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat import startup
-from docflat.commands.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
+from docflat.commands.arguments import (
+    add_boundaries,
+    add_machine,
+    add_model_folder,
+    add_number,
+    names,
+    part_of_name,
+    whole,
+)
 from docflat.commands.translate_files import (
     Job,
     Output,
@@ -47,6 +55,7 @@ def arguments(parser: ArgumentParser) -> None:
 def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--suffix",
+        type=part_of_name,
         default="translated",
         metavar="NAME",
         help="name.docx becomes name.NAME.docx (default: %(default)s)",
@@ -205,7 +214,7 @@ def _compare(
     formats: Collection[str],
 ) -> list[ShownDocument]:
     """Translate everything again, without context. formats: the names of what is no lines."""
-    from docflat.figures import localize_numbers
+    from docflat.finishing import finish
     from docflat.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None}
@@ -217,11 +226,8 @@ def _compare(
             [[pair[0] for pair in pairs] for _, pairs in documents], done=advance, **alone
         )
         for (name, pairs), texts in zip(documents, again, strict=True):
-            if translator.languages and name in formats:  # as in the file, where this is no work of context
-                texts = [
-                    localize_numbers(pair[0], text, translator.languages)
-                    for pair, text in zip(pairs, texts, strict=True)
-                ]
+            if name in formats:  # as in the file, where this is no work of context
+                texts = [finish(pair[0], text, translator.languages) for pair, text in zip(pairs, texts, strict=True)]
             rows = [
                 Row(source, target, text if comparable else None)
                 for (source, target, comparable), text in zip(pairs, texts, strict=True)

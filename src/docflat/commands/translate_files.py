@@ -179,7 +179,7 @@ def _read_terms(path: Path) -> list[str]:
     """A term a line."""
     from docflat.formats.limits import read_file, read_text
 
-    terms = [line.strip() for line in read_text(read_file(path), str(path)).splitlines() if line.strip()]
+    terms = [line.strip() for line in read_text(read_file(path), str(path))[0].splitlines() if line.strip()]
     if not terms:
         raise InputError("there are no terms in this file", path)
     return terms
@@ -192,7 +192,7 @@ def _read_glossary(path: Path) -> dict[str, str]:
 
     found: dict[str, str] = {}
     lines: dict[str, int] = {}
-    for number, line in enumerate(read_text(read_file(path), str(path)).split("\n"), 1):
+    for number, line in enumerate(read_text(read_file(path), str(path))[0].split("\n"), 1):
         if not line.strip():
             continue
         cells = line.split("\t")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +11,6 @@ from docflat.formats.limits import read_text
 
 MOST_BYTES = 8 << 20  # a long film has 200 kB
 LONGEST = 10_000  # characters of a cue; a screen holds a hundred
-_BOMS = {
-    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it starts with
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
-}
 _TIME = r"(?:[0-9]{1,6}:)?[0-9]{1,2}:[0-9]{1,2}[,.][0-9]{1,3}"
 NEWLINE = re.compile("\r\n|\n|\r")
 TIMES = re.compile(rf"\ufeff?[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t].*)?")
@@ -35,14 +28,8 @@ def decode(data: bytes, file: str) -> tuple[str, str]:
     """The text with its byte order mark, and its encoding: UTF-8 unless such a mark says otherwise."""
     if len(data) > MOST_BYTES:
         raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, the most of subtitles", file)
-    for mark, encoding in _BOMS.items():
-        if data.startswith(mark):
-            try:
-                return data.decode(encoding), encoding
-            except UnicodeDecodeError:
-                raise InputError(f"not {encoding[:-3].upper()}, as its first bytes say", file) from None
-    start = "\ufeff" if data.startswith(codecs.BOM_UTF8) else ""
-    return start + read_text(data, file), "utf-8"
+    text, encoding = read_text(data, file)
+    return ("\ufeff" if encoding.mark else "") + text, encoding.name
 
 
 def lines_of(text: str) -> list[tuple[int, str]]:

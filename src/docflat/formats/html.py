@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 
 from docflat.errors import InputError
-from docflat.formats.html_tokens import VOID, Token, cut_html, names
-from docflat.formats.limits import check_text
+from docflat.formats.html_tokens import VOID, Token, cut_html, find_apart, names, values_of
+from docflat.formats.limits import check_text, find_mark
 from docflat.formats.markup import SpanBuilder, Template, write_markup
 from docflat.formats.segments import Segment
 
@@ -18,7 +17,8 @@ from docflat.formats.segments import Segment
 BLOCKS = names(
     "html head body title meta link base template noscript article aside section nav header footer main h1 h2 h3 h4 h5 "
     "h6 hgroup p div ul ol li dl dt dd figure figcaption blockquote hr br table caption colgroup col thead tbody tfoot "
-    "tr td th form fieldset legend details summary dialog address center option select optgroup menu menuitem video "
+    "tr td th form fieldset legend label button details summary dialog address center option select optgroup menu "
+    "menuitem video "
     "audio source track canvas object embed param frameset frame map area"
 )
 CODE = names("code kbd samp var tt")
@@ -82,7 +82,9 @@ class _Reader:
         self.names: list[str] = []  # of its open inline elements
         self.root = -1  # where in the layout the tag <html> is, which names the language
         self.kept: tuple[int, str, int] | None = None  # a kept element: where it starts, its name, how deep in its like
-        for token in cut_html(text):
+        tokens = list(cut_html(text))
+        self.apart = find_apart(text, tokens, APART)
+        for token in tokens:
             self._take(token)
         self._end()
 
@@ -103,7 +105,7 @@ class _Reader:
                 if not depth:
                     self._end_kept(token.end)
             return
-        if token.kind in ("open", "close") and token.name in APART:
+        if token.kind in ("open", "close") and (token.name in APART or token.start in self.apart):
             self._end_block()
         if token.kind == "text" or (token.kind == "raw" and token.name == "title"):
             self.raw.append(raw)
@@ -115,7 +117,7 @@ class _Reader:
                 self.builder.path.pop()  # it was not closed: it stays a point
             self.raw.append(raw)
             self.builder.close((raw,))
-        elif token.name in BLOCKS:
+        elif token.name in BLOCKS or token.start in self.apart:
             self.layout.append(raw)
         else:
             self.raw.append(raw)
@@ -131,7 +133,7 @@ class _Reader:
         template = self._tag(token)
         if token.name == "html":
             self.root = len(self.layout)
-        if token.name in BLOCKS:
+        if token.name in BLOCKS or token.start in self.apart:
             self.layout += template
             return
         self.raw += template
@@ -179,7 +181,7 @@ class _Reader:
         return (*parts, self.text[end : token.end])
 
     def _is_text(self, token: Token, name: str) -> bool:
-        values = {key: self.text[a:b].strip("\"'").lower() for key, a, b in token.attributes}
+        values = values_of(self.text, token)
         if token.name == "meta":
             return name == "content" and (values.get("name") or values.get("property")) in META
         if token.name == "input" and name == "value":
@@ -206,10 +208,8 @@ class Html:
 
     def read(self, data: bytes, file: str) -> ParsedHtml:
         check_text(data, file)
-        if data.startswith(codecs.BOM_UTF8):
-            return self._parse(data[3:], "utf-8", file, codecs.BOM_UTF8)
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError("is UTF-16; save it as UTF-8", file)
+        if marked := find_mark(data):
+            return self._parse(data[len(marked.mark) :], marked.name, file, marked.mark)
         said = _CHARSET.search(data[:2048])
         if said is not None:
             return self._parse(data, said[1].decode("ascii", "replace"), file)

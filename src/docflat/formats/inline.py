@@ -124,7 +124,8 @@ class Chunk:
         text = "".join(self._parts)
         self._shares = [span.start / max(1, len(text)) for span in self._spans]
         spans = tuple(sorted((_trimmed(span, text) for span in self._spans), key=lambda span: (span.start, span.tag)))
-        self.segment = Segment(text, spans, "" if _has_letters(items) else "no letters")
+        only_kept = any(map(str.isalpha, text)) and not _has_letters(items)
+        self.segment = Segment(text, spans, "no letters" if only_kept else "")
 
     def _add(self, items: Sequence[Item]) -> Look:
         """Add items; what most of their text looks like needs no span, and is given back."""

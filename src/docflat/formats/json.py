@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Collection, Sequence
 
 from docflat.errors import InputError
-from docflat.formats.limits import DEEPEST, read_text
+from docflat.formats.codes import why_kept
+from docflat.formats.limits import DEEPEST, Encoding, read_text
 from docflat.formats.messages import Message, has_tags, read_message, write_message
 from docflat.formats.segments import Segment
 
@@ -19,8 +19,8 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]')
 
 
 class ParsedJson:
-    def __init__(self, text: str, mark: bytes, places: Sequence[tuple[int, int]]) -> None:
-        self.text, self.mark, self.places = text, mark, places
+    def __init__(self, text: str, encoding: Encoding, places: Sequence[tuple[int, int]]) -> None:
+        self.text, self.encoding, self.places = text, encoding, places
         self.messages = [_message(json.loads(text[start:end])) for start, end in places]
         self.segments: Sequence[Segment] = [segment for message in self.messages for segment in message.segments]
 
@@ -34,12 +34,12 @@ class ParsedJson:
             written = json.dumps(write_message(message, new), ensure_ascii=ascii_only) if changed else ""
             parts += [self.text[end:start], written or self.text[start:stop]]
             end = stop
-        return self.mark + "".join([*parts, self.text[end:]]).encode()
+        return self.encoding.write("".join([*parts, self.text[end:]]))
 
 
 def _message(text: str) -> Message:
     """A string as a text, or, where it has tags, as a message of a program."""
-    return read_message(text) if has_tags(text) else Message((Segment(text),), (text,), ("", ""))
+    return read_message(text) if has_tags(text) else Message((Segment(text, kept=why_kept(text)),), (text,), ("", ""))
 
 
 class Json:
@@ -49,8 +49,7 @@ class Json:
         self.keys = keys
 
     def read(self, data: bytes, file: str) -> ParsedJson:
-        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-        text = read_text(data, file)
+        text, encoding = read_text(data, file)
         if file.lower().endswith(".jsonl"):
             for number, line in enumerate(text.split("\n"), 1):
                 if line.strip():
@@ -60,7 +59,7 @@ class Json:
         places = find_strings(text, self.keys, file)
         if not places:
             raise InputError(f"no text under the keys {', '.join(self.keys)}; --keys names others", file)
-        return ParsedJson(text, mark, places)
+        return ParsedJson(text, encoding, places)
 
 
 def _check(text: str, file: str, line: int | None) -> None:

@@ -6,6 +6,7 @@ import codecs
 import lzma
 import zipfile
 import zlib
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
@@ -18,6 +19,13 @@ MOST_MEMBERS = 10_000  # of a zip
 MOST_RATIO = 200  # of unpacked to packed; XML of real documents packs to a tenth or so
 SMALL = 1 << 20  # below this a ratio is harmless
 DEEPEST = 200  # elements or values in each other
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # old office files, and the wrapper of encrypted new ones
 
 
@@ -34,15 +42,33 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-def read_text(data: bytes, file: str) -> str:
-    """UTF-8, without its byte order mark: `data.startswith(codecs.BOM_UTF8)` tells whether there is one."""
+@dataclass(frozen=True)
+class Encoding:
+    """How a text was written, byte order mark and all."""
+
+    name: str
+    mark: bytes = b""
+
+    def write(self, text: str) -> bytes:
+        return self.mark + text.encode(self.name)
+
+
+def find_mark(data: bytes) -> Encoding | None:
+    """The encoding that a byte order mark at the start leaves no doubt of."""
+    return next((Encoding(name, mark) for mark, name in _MARKS.items() if data.startswith(mark)), None)
+
+
+def read_text(data: bytes, file: str) -> tuple[str, Encoding]:
+    """A text without its byte order mark: UTF-8, unless that says otherwise."""
     check_text(data, file)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError("is UTF-16; save it as UTF-8", file)
+    encoding = find_mark(data) or Encoding("utf-8")
     try:
-        return data.decode("utf-8-sig")
+        return data[len(encoding.mark) :].decode(encoding.name), encoding
     except UnicodeDecodeError as error:
-        raise InputError("not UTF-8; save it as UTF-8", file, data.count(b"\n", 0, error.start) + 1) from None
+        if encoding.name != "utf-8":
+            raise InputError(f"not {encoding.name[:-3].upper()}, as its first bytes say", file) from None
+        line = data.count(b"\n", 0, len(encoding.mark) + error.start) + 1
+        raise InputError("not UTF-8; save it as UTF-8", file, line) from None
 
 
 def check_text(data: bytes, file: str, most: int = MOST_TEXT) -> None:

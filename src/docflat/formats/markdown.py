@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from docflat.errors import InputError
 from docflat.formats.front_matter import FrontMatter
 from docflat.formats.html import ParsedHtml
-from docflat.formats.limits import check_text, read_text
+from docflat.formats.limits import Encoding, check_text, read_text
 from docflat.formats.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
 from docflat.formats.markup import Template, write_markup
 from docflat.formats.segments import Segment
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
+_ALERT = re.compile(r"\[![\w-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
 MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
 KEPT = {"fence": "code", "code_block": "code"}
 
@@ -45,10 +47,11 @@ class _Part:
 
 
 class ParsedMarkdown:
-    def __init__(self, text: str, mark: bytes) -> None:
-        self.text, self.mark = text, mark
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.text, self.encoding = text, encoding
         self.ending = "\r\n" if "\r\n" in text else "\n"
         self.segments: list[Segment] = []
+        self.escaped: dict[int, str] = {}  # of segments that stand in markup: what must not be in them as it is
         self.blocks: list[_Block | _Part] = []
         front = _FRONT_MATTER.match(text)
         self.body = front.end() if front else 0
@@ -58,18 +61,21 @@ class ParsedMarkdown:
         self._read()
 
     def _read(self) -> None:
-        tokens = inline_parser().parse(self.text[self.body :])
+        parser = inline_parser()
+        known: dict[str, Any] = {}  # definitions of links
+        tokens = parser.parse(self.text[self.body :], known)
         self.searched = 0  # cells of a line are found one after the other
         for before, token in zip([None, *tokens], tokens, strict=False):
             if token.type in KEPT:
                 self.segments.append(Segment(token.content, kept=KEPT[token.type]))
             elif token.type == "html_block":
                 self._read_html(token)
-            elif token.type == "inline" and token.content and before is not None:
-                try:
-                    self._read_block(token, before)
-                except LostPlace:
-                    self.segments.append(Segment(token.content, kept="Markdown that is not understood"))
+            elif token.type == "inline" and before is not None:
+                for part in _parts(token, parser, known):
+                    try:
+                        self._read_block(part, before)
+                    except LostPlace:
+                        self.segments.append(Segment(part.content, kept="Markdown that is not understood"))
 
     def _add_part(self, start: int, end: int, parsed: ParsedHtml | FrontMatter) -> None:
         self.blocks.append(_Part(start, end, len(self.segments), parsed))
@@ -87,14 +93,18 @@ class ParsedMarkdown:
     def _read_block(self, token: Token, parent: Token) -> None:
         start, end, prefix = self._locate(token, parent)
         alone: list[Segment] = []
+        escaped: dict[int, str] = {}
 
-        def add_segment(text: str) -> int:
+        def add_segment(text: str, signs: str) -> int:
             alone.append(Segment(text))
-            return len(self.segments) + len(alone)
+            number = len(self.segments) + len(alone)
+            escaped[number] = signs
+            return number
 
         segment = InlineReader(token.content, add_segment).read(token.children or [])
         self.blocks.append(_Block(start, end, len(self.segments), parent.tag, prefix))
         self.segments += [segment, *alone]
+        self.escaped |= escaped
 
     def _locate(self, token: Token, parent: Token) -> tuple[int, int, str]:
         """Where the content of a block is in the file: its start, its end, what its second line starts with."""
@@ -134,10 +144,11 @@ class ParsedMarkdown:
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         def fill(template: Template) -> str:
-            return "".join(part if isinstance(part, str) else label(segments[part].text) for part in template)
+            return "".join(part if isinstance(part, str) else inside(part) for part in template)
 
-        def label(text: str) -> str:
-            return re.sub(r"[\[\]\\]", lambda match: "\\" + match[0], text)
+        def inside(number: int) -> str:
+            signs = re.escape(self.escaped[number])
+            return re.sub(rf"[{signs}\\]", lambda match: "\\" + match[0], segments[number].text)
 
         parts, end = [], 0
         for block in self.blocks:
@@ -147,14 +158,15 @@ class ParsedMarkdown:
                 end = block.end
                 continue
             own, new = self.segments[block.number], segments[block.number]
-            inner = [part for span in own.spans for part in span.tag.before if isinstance(part, int)]
+            markup = [part for span in own.spans for part in (*span.tag.before, *span.tag.after)]
+            inner = [part for part in markup if isinstance(part, int)]
             parts.append(self.text[end : block.start])
             if new == own and all(segments[number] == self.segments[number] for number in inner):
                 parts.append(self.text[block.start : block.end])
             else:
                 parts.append(self._written(block, write_markup(new, escape_markdown, fill)))
             end = block.end
-        return self.mark + "".join([*parts, self.text[end:]]).encode()
+        return self.encoding.write("".join([*parts, self.text[end:]]))
 
     def _written(self, block: _Block, text: str) -> str:
         if block.kind in ("td", "th"):
@@ -163,13 +175,25 @@ class ParsedMarkdown:
         return re.sub(r"\n ?", lambda _: self.ending + block.prefix, text)
 
 
+def _parts(token: Token, parser: MarkdownIt, known: dict[str, Any]) -> Iterator[Token]:
+    """The texts of a paragraph: one, but for an alert, `[!NOTE] Title`, whose first line is by itself."""
+    alert = _ALERT.match(token.content)
+    if alert is None:
+        yield from [token] if token.content else []
+        return
+    assert token.map is not None
+    lines = token.content[alert.end() :].partition("\n")
+    for number, content in enumerate(lines[::2]):
+        for part in parser.parseInline(content, known) if content else ():
+            yield part.copy(map=[token.map[0] + number, token.map[1]], content=content)
+
+
 class Markdown:
     name = "Markdown"
 
     def read(self, data: bytes, file: str) -> ParsedMarkdown:
         check_text(data, file, MOST_MARKDOWN)
-        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         try:
-            return ParsedMarkdown(read_text(data, file), mark)
+            return ParsedMarkdown(*read_text(data, file))
         except RecursionError:
             raise InputError("is nested too deep", file) from None

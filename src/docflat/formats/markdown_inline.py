@@ -55,8 +55,11 @@ def escape_start(text: str) -> str:
 class InlineReader:
     """Follows the tokens of one block along its content."""
 
-    def __init__(self, content: str, add_segment: Callable[[str], int]) -> None:
-        """add_segment: makes a segment of a text that stands in the markup, such as that of an image; its number."""
+    def __init__(self, content: str, add_segment: Callable[[str, str], int]) -> None:
+        """add_segment: makes a segment of a text that stands in the markup, such as that of an image; its number.
+
+        What is to be escaped in it comes with it.
+        """
         self.content, self.add_segment = content, add_segment
         self.place = 0
         self.builder = SpanBuilder()
@@ -196,22 +199,24 @@ class InlineReader:
             return
         label = self.content[start : self.place]
         self._expect("]")
-        raw = self._target(label)
-        self._close((raw,))
+        self._close(self._target(label))
 
-    def _target(self, label: str) -> str:
+    def _target(self, label: str) -> Template:
         """What follows the text of a link or an image, from the bracket that ends it."""
-        end = _inline_target(self.content, self.place)
+        end, title = _inline_target(self.content, self.place)
         if end is None:
             reference = _LABEL.match(self.content, self.place)
             if reference is not None and reference[1].strip():
                 end = reference.end()
             else:  # the text itself is the label: it must not change
                 self.place = reference.end() if reference is not None else self.place
-                return f"][{label}]"
-        raw = "]" + self.content[self.place : end]
-        self.place = end
-        return raw
+                return (f"][{label}]",)
+        start, self.place = self.place, end
+        text = self.content[slice(*title)]
+        if not text.strip() or re.search(r"[\\&\n]", text):
+            return ("]" + self.content[start:end],)
+        quotes = "()" if self.content[title[1]] == ")" else self.content[title[1]]
+        return ("]" + self.content[start : title[0]], self.add_segment(text, quotes), self.content[title[1] : end])
 
     def _image(self, token: Token) -> None:
         self._expect("![")
@@ -219,12 +224,9 @@ class InlineReader:
         end = _label_end(self.content, start)
         self.place = end + 1
         label = self.content[start:end]
-        target = self._target(label)
         plain = label == token.content and not re.search(r"[\\`*_\[\]<>&\n]", label)
-        if plain and label.strip():
-            self.builder.point(("![", self.add_segment(label), target))
-        else:
-            self.builder.point((f"![{label}{target}",))
+        alt = self.add_segment(label, "[]") if plain and label.strip() else label
+        self.builder.point(("![", alt, *self._target(label)))
 
 
 def _kept_elements(tokens: Sequence[Token]) -> dict[int, int]:
@@ -253,10 +255,11 @@ def _label_end(content: str, start: int) -> int:
     raise LostPlace
 
 
-def _inline_target(content: str, place: int) -> int | None:
-    """The end of `(url "title")`, if that is there."""
+def _inline_target(content: str, place: int) -> tuple[int | None, tuple[int, int]]:
+    """The end of `(url "title")`, if that is there, and the place of the title's words."""
+    words = (place, place)
     if not content.startswith("(", place):
-        return None
+        return None, words
     blank = re.compile(r"\s*")
 
     def skip(start: int) -> int:
@@ -271,8 +274,9 @@ def _inline_target(content: str, place: int) -> int | None:
     if after > end and after < len(content):
         title = parseLinkTitle(content, after, len(content))
         if title.ok:
+            words = (after + 1, title.pos - 1)
             after = skip(title.pos)
-    return after + 1 if content.startswith(")", after) else None
+    return (after + 1 if content.startswith(")", after) else None), words
 
 
 def inline_parser() -> MarkdownIt:

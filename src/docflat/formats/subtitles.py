@@ -193,7 +193,7 @@ class Subtitles:
         whole = [(span.start - start, span.end - start) for span in new.spans if span.opaque]
         breaks = [(a + start, b + start) for a, b in choose_breaks(text, even, width, whole)]
         spans = [_keep_in_turn(span, number, start, end) for span in new.spans]
-        here = replace(new, spans=tuple(span for span in spans if span is not None))
+        here = replace(new, spans=_with_times_in_order([span for span in spans if span is not None], turn))
         words = write_codes(here, self._write, start, end, breaks, self.newline)
         return f"{turn.before}{words}{turn.after}"
 
@@ -285,6 +285,16 @@ def _keep_in_turn(span: Span, turn: int, start: int, end: int) -> Span | None:
         return span
     place = min(max(span.start, start), end)
     return replace(span, start=place, end=place) if span.tag.turn == turn else None
+
+
+def _with_times_in_order(spans: Sequence[Span], turn: Turn) -> tuple[Span, ...]:
+    """The words may have changed places; the times between them must ascend. Before a code at the same place."""
+    order = {span.tag.opening: number for number, span in enumerate(turn.spans)}
+    times = [span for span in spans if isinstance(span.tag, Point) and span.tag.opening[1:2].isdigit()]
+    tags = sorted((span.tag for span in times), key=lambda tag: order[tag.opening])
+    places = sorted(span.start for span in times)
+    ordered = [Span(place, place, tag) for place, tag in zip(places, tags, strict=True)]
+    return (*ordered, *(span for span in spans if span not in times))
 
 
 def _places(new: Segment, tags: Sequence[Boundary], shares: Sequence[int]) -> list[float]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from docflat.formats.limits import read_text
+from docflat.formats.codes import why_kept
+from docflat.formats.limits import Encoding, read_text
 from docflat.formats.segments import Segment
 
 _PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))+")
@@ -31,10 +31,12 @@ class _Block:
 
 
 class ParsedTxt:
-    def __init__(self, text: str, mark: bytes) -> None:
-        self.text, self.mark = text, mark
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.text, self.encoding = text, encoding
         self.blocks = [block for match in _PARAGRAPH.finditer(text) for block in _blocks(text, *match.span())]
-        self.segments: Sequence[Segment] = [Segment(self._joined(block)) for block in self.blocks]
+        self.segments: Sequence[Segment] = [
+            Segment(text, kept=why_kept(text)) for text in map(self._joined, self.blocks)
+        ]
 
     def _joined(self, block: _Block) -> str:
         raw = self.text[block.start : block.end]
@@ -46,7 +48,7 @@ class ParsedTxt:
             raw = self.text[block.start : block.end]
             parts += [self.text[end : block.start], raw if new.text == own.text else self._wrapped(block, new.text)]
             end = block.end
-        return self.mark + "".join([*parts, self.text[end:]]).encode()
+        return self.encoding.write("".join([*parts, self.text[end:]]))
 
     def _wrapped(self, block: _Block, text: str) -> str:
         if not block.width:
@@ -91,5 +93,4 @@ class Txt:
     name = "plain text"
 
     def read(self, data: bytes, file: str) -> ParsedTxt:
-        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-        return ParsedTxt(read_text(data, file), mark)
+        return ParsedTxt(*read_text(data, file))
