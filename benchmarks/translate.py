@@ -6,8 +6,9 @@
 Transformer-base with 32,000 subwords and random weights; sentences of 30 subwords become 30, with a beam of 5. On a CPU
 we and CTranslate2 are in int8, on a GPU all are in bf16. The rounds go in turns, so that a busy moment of the machine
 meets all of them; the median counts, and of a ratio the median of those of each round. A peer that is not installed is
-left out. Each has a process of its own, as it has where it is used: in one process, CTranslate2's threads and torch's are more than there are cores, and OpenMP then puts
-them to sleep at every barrier, which costs torch a quarter of its speed and CTranslate2 nothing.
+left out. Each has a process of its own, as it has where it is used: in one process, CTranslate2's threads and torch's
+are more than there are cores, and OpenMP then puts them to sleep at every barrier, which costs torch a quarter of its
+speed and CTranslate2 nothing.
 
 CTranslate2 gets the weights of our sent2sent by `docflat export`; Hugging Face has a MarianMTModel of the same sizes.
 The memory is that of the model and of the first batch, as torch counts it on a GPU and the system on a CPU, where it

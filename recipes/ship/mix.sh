@@ -9,6 +9,7 @@
 # measuring only: they are in OUT/valid or in no part of it, and their sentences are kept out of OUT/train.
 set -eu
 data=$(realpath "$1") recipe=$(realpath "$0") out=$(realpath -m "$2") tokenizer=${3:-}
+if [ -e "$tokenizer" ]; then tokenizer=$(realpath "$tokenizer"); fi  # a path, from here; else a name
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/europarl" "$work/subwords"

@@ -54,22 +54,24 @@ def localize_numbers(source: str, target: str, languages: tuple[str, str], fixed
     """
     if not _can_localize(languages):
         return target
-    new: dict[str, str] = {}
+    new: dict[str, set[str]] = {}  # by digits: of 1,250 at $12.50 nobody knows which of the two is meant
     others = {_digits(source[slice(*place)]) for place in fixed}
     for match in _NUMBER.finditer(source):
         inside = any(start < match.end() and match.start() < end for start, end in fixed)
         sure = not inside and _is_sure(source, match, languages[0])
         if sure:
-            new[_digits(match[0])] = match[0].translate(_swap(*languages))
+            new.setdefault(_digits(match[0]), set()).add(match[0].translate(_swap(*languages)))
         else:
             others.add(_digits(match[0]))
     thousands = SEPARATORS[languages[1]][0]
+    before, after = (Counter(map(_digits, _NUMBER.findall(text))) for text in (source, target))
 
     def write(match: re.Match[str]) -> str:
-        number = new.get(_digits(match[0]))
-        if number is None or _digits(match[0]) in others or match[0] == number.replace(thousands, ""):
-            return match[0]
-        return number
+        digits = _digits(match[0])
+        number, *more = new.get(digits, {match[0]})
+        # Where it is more often than in the source one is something else: 1,205 cases on May 12, 1.205 am 12.05.
+        unsure = more or digits in others or after[digits] > before[digits]
+        return match[0] if unsure or match[0] == number.replace(thousands, "") else number
 
     return _NUMBER.sub(write, target) if new else target
 
@@ -77,14 +79,17 @@ def localize_numbers(source: str, target: str, languages: tuple[str, str], fixed
 def localize_alone(texts: Sequence[str], languages: tuple[str, str]) -> list[str]:
     """Texts of a file that have no words, such as cells of tables, with numbers as the target language writes them.
 
-    All or none: beside 12.500, a 3.250 that is left because it may be a version or a section would be misread.
+    All or none: beside 12.500, a 3.250 that is left because it may be a version or a section would be misread. And
+    beside 255,128,0 the commas of 255,255,255 do not part thousands.
     """
     if not _can_localize(languages):
         return list(texts)
     decimal = re.escape(SEPARATORS[languages[0]][1])
     for text in texts:
         for match in _NUMBER.finditer(text):
-            if re.fullmatch(rf"[0-9]+{decimal}[0-9]+", match[0]) and not _is_sure(text, match, languages[0]):
+            if re.fullmatch(rf"[0-9]+{decimal}[0-9]+|[0-9]+(?:,[0-9]+)+", match[0]) and not _is_sure(
+                text, match, languages[0]
+            ):
                 return list(texts)
     return [localize_numbers(text, text, languages) for text in texts]
 
@@ -99,7 +104,9 @@ def _swap(*languages: str) -> dict[int, str]:
 
 
 def _is_sure(text: str, match: re.Match[str], language: str) -> bool:
-    """Whether it is no version, section or date."""
+    """Whether it is no version, section, date or address in a network."""
+    if re.fullmatch(r"(?:[12]?[0-9]{1,2}\.){3}[12]?[0-9]{1,2}", match[0]):
+        return False
     thousands, decimals = map(re.escape, SEPARATORS[language])
     if re.fullmatch(rf"[1-9][0-9]{{0,2}}(?:{thousands}[0-9]{{3}})+(?:{decimals}[0-9]+)?", match[0]):
         return True
@@ -152,11 +159,13 @@ def _clocks(text: str) -> list[tuple[int, int]]:
 def localize_hours(source: str, german: str) -> str:
     """A German translation with hours at the right half of the day: 9 Uhr for 9 a.m., where a model wrote 21 Uhr.
 
-    Not if it says a part of the day, which may be wrong as well.
+    Not if it says a part of the day, which may be wrong as well; nor if it has the right hour too: in "at 9, not at
+    9 pm" the first is no wrong 21 Uhr.
     """
+    hours = {int(hour) % 24 for match in _UHR.finditer(german) for hour in match.group(1, 2) if hour}
     if not _PART_OF_DAY.search(german):
         for (start, end), right, said in reversed(_wrong_hours(source, german)):
-            if len(right) == 1 and not said:
+            if len(right) == 1 and not said and not right & hours:
                 german = f"{german[:start]}{right.pop()}{german[end:]}"
     return german
 

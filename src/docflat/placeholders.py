@@ -14,7 +14,8 @@ _PATTERNS = (
     r"[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`]{1,2000}",  # a URL
     r"www\.[^\s<>\"'`]{1,2000}",
     r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}",  # an e-mail address
-    r"\b[a-z]:\\(?:[^\\<>\"|:\n]{1,80}\\){0,20}(?:[\w.$-]{0,200}\w)?",  # C:\Program Files\x.ini
+    # C:\Program Files\x.ini; no name starts or ends in a blank, as the words do in C:\x or the folder \y
+    r"\b[a-z]:\\(?:(?!\s)[^\\<>\"|:\n]{1,80}(?<!\s)\\){0,20}(?:[\w.$-]{0,200}\w)?",
     r"(?-i:\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){1,2}(?: ?[0-9]{4}){2,5}(?: ?[0-9]{1,3})?\b)",  # an IBAN
     r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9:.]{2,20}(?:Z|[+-][0-9]{2}:?[0-9]{2})?\b",  # a time for programs
     r"\b(?:rgb|hsl)a?\([0-9.,%/\s]{3,60}\)",  # a colour of CSS
@@ -24,8 +25,8 @@ _PATTERNS = (
     r"\{\s*[\w.]{1,80}\s*,\s*(?:number|date|time|ordinal|spellout|duration)\b[^{}]{0,80}\}",  # {n, number, percent}
     r"\{%[^{}]{1,500}%\}|\{\{[<%][^{}]{1,500}[%>]\}\}",  # {% include x %}, {{< x >}}: tags of templates
     r"%\([\w.-]{1,80}\)[#0+ -]?[0-9.]*[a-z]",  # %(x)d
-    r"%[0-9]+\$[#0+-]*[0-9.]*(?:hh?|ll?|[jztL])?[diouxefgcsp]\b",  # %1$s
-    r"(?<![\d%])%[#0+-]*[0-9]*(?:\.[0-9]+)?(?:hh?|ll?|[jztL])?[diouxefgcsp@](?![\w%])",  # %s %5.2f %ld
+    r"%[0-9]{1,9}\$[#0+-]{0,9}[0-9.]{0,9}(?:hh?|ll?|[jztL])?[diouxefgcsp]\b",  # %1$s
+    r"(?<![\d%])%[#0+-]{0,9}[0-9]{0,9}(?:\.[0-9]{1,9})?(?:hh?|ll?|[jztL])?[diouxefgcsp@](?![\w%])",  # %s %5.2f %ld
     r"&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",  # an entity in a message
     r"\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message
     r"(?<!_)_{3,}(?!_)|(?<!\.)\.{5,}|(?<!…)…{3,}",  # a line to fill in, or that leads to a page

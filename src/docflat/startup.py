@@ -20,9 +20,17 @@ from typing import Any, NoReturn
 SPINS = 30_000
 
 # What shapes results have, for compilers and for tensors without numbers: a quarter of the time of `import torch`, and
-# nothing that translating asks for. What does ask is known by what it imports first.
+# nothing that translating asks for. What does ask is known by what it imports first: compilers, and what the deferred
+# module would have imported, which can only be imported in the order that it has there.
 DEFERRED = "torch._meta_registrations"
-ASKING = ("torch._decomp", "torch._dynamo")
+ASKING = (
+    "torch._decomp",
+    "torch._dynamo",
+    "torch._prims",
+    "torch._prims_common.wrappers",
+    "torch._refs",
+    "torch.utils._content_store",
+)
 
 
 class _Asleep(ModuleType):
@@ -49,17 +57,26 @@ class _Deferring(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname in ASKING and isinstance(asleep := sys.modules.get(DEFERRED), _Asleep):
+        spec = None
+        if fullname == DEFERRED:
+            spec = PathFinder.find_spec(fullname, path, target)
+        elif fullname in ASKING and isinstance(asleep := sys.modules.get(DEFERRED), _Asleep):
             asleep.wake()
-        if fullname != DEFERRED:
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None:  # else this version of torch has none
+            loaded = sys.modules.get(fullname)
+            spec = loaded.__spec__ if loaded is not None else None
+        if spec is not None:  # else this version of torch has none, or it is still to be loaded as usual
             spec.loader_state, spec.loader = spec.loader, self
         return spec
 
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """What waking has loaded: loaded again it would have tables of its own, that nothing is written to."""
+        return sys.modules.get(spec.name)
+
     def exec_module(self, module: ModuleType) -> None:
-        module.__class__ = _Asleep
+        if module.__name__ == DEFERRED:
+            module.__class__ = _Asleep
+        elif module.__spec__ is not None:
+            module.__spec__.loader = module.__spec__.loader_state
 
 
 def begin() -> None:

@@ -26,6 +26,10 @@ from docflat.figures import localize_alone, localize_hours, localize_numbers, nu
         ("on 12.31.2021", "am 12.31.2021", "am 12.31.2021"),
         ("version 1.234 has 1,234 users", "Version 1.234 hat 1,234 Nutzer", "Version 1.234 hat 1,234 Nutzer"),
         ("x1,200 and A4,000b", "x1,200 und A4,000b", "x1,200 und A4,000b"),
+        # The same digits are another number.
+        ("1,250 units at $12.50", "1.250 Einheiten zu 12,50 $", "1.250 Einheiten zu 12,50 $"),
+        ("May 12: 1,205 cases", "12.05.: 1.205 Fälle", "12.05.: 1.205 Fälle"),
+        ("1,200 or 1,200", "1,200 oder 1.200", "1.200 oder 1.200"),
     ],
 )
 def test_as_german_writes_them(source: str, target: str, expected: str):
@@ -37,6 +41,7 @@ def test_other_languages_and_what_is_fixed():
     assert localize_numbers("1,200", "1,200", ("en", "fr")) == "1,200"
     assert localize_numbers("1,200", "1,200", ("en", "en")) == "1,200"
     assert localize_numbers("1.200,5", "1.200,5", ("de", "en")) == "1,200.5"
+    assert localize_numbers("192.168.100.200", "192.168.100.200", ("de", "en")) == "192.168.100.200"
     assert localize_numbers("Say 1,200.", "Sag 1,200.", ("en", "de"), [(4, 9)]) == "Sag 1,200."
 
 
@@ -63,7 +68,13 @@ def test_hours_are_put_right(source: str, target: str, expected: str):
 
 
 @pytest.mark.parametrize(
-    ("source", "target"), [("9 a.m.", "21 Uhr heute Abend"), ("9 p.m.", "9 Uhr morgens"), ("9 a.m.", "21 Leute")]
+    ("source", "target"),
+    [
+        ("9 a.m.", "21 Uhr heute Abend"),
+        ("9 p.m.", "9 Uhr morgens"),
+        ("9 a.m.", "21 Leute"),
+        ("I come at 9 and go at 9 pm.", "Ich komme um 9 Uhr und gehe um 21 Uhr."),  # right, which cannot be known
+    ],
 )
 def test_hours_that_are_left_are_said(source: str, target: str):
     assert localize_hours(source, target) == target
@@ -77,6 +88,7 @@ def test_hours_that_are_left_are_said(source: str, target: str):
         (["12,500", "31.12.2024", "192.168.1.1", "1-2"], "12.500 31.12.2024 192.168.1.1 1-2"),
         (["12,500", "3.250"], "12,500 3.250"),  # which may be a version
         (["12,50"], "12,50"),
+        (["255,255,255", "255,128,0"], "255,255,255 255,128,0"),  # colours
     ],
 )
 def test_numbers_without_words(cells: list[str], expected: str):

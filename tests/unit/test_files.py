@@ -256,6 +256,9 @@ def test_numbers_are_written_as_the_language_writes_them():
         ("wait", "Warten...", "Warten..."),
         ("Hi (again)", "Hallo nochmal.", "Hallo nochmal"),
         ("I agree", "Ich stimme zu.", "Ich stimme zu"),
+        ("VAT included", "inkl. MwSt.", "inkl. MwSt."),
+        ("यह एक घर है।", "This is a house.", "This is a house."),
+        ("นี่คือบ้าน", "This is a house.", "This is a house."),  # Thai has no full stops
     ],
 )
 def test_no_full_stop_where_the_source_has_none(source: str, target: str, expected: str):

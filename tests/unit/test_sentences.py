@@ -75,6 +75,8 @@ def test_a_range_that_must_stay_whole_is_not_cut():
         ("-o, --out=FILE  file to write", ["-o, --out=FILE"]),
         ("-Where is it? --I do not know.", []),
         (r"Open C:\Program Files\A\x.ini, or D:\new.", [r"C:\Program Files\A\x.ini", r"D:\new"]),
+        (r"Open C:\temp or the folder \data on C:\ or \x.", [r"C:\temp", "C:\\"]),
+        ("%" + "0" * 20_000 + "d, %1$" + "0" * 20_000 + "d", []),  # without a limit, half a minute where no d comes
         ("Pay to DE89 3704 0044 0532 0130 00 or GB82WEST12345698765432.", ["DE89 3704 0044 0532 0130 00", IBAN]),
         ("from 2024-03-05T10:00:00Z to 2024-03-05T10:00+01:00", ["2024-03-05T10:00:00Z", "2024-03-05T10:00+01:00"]),
         ("rgba(0, 0, 0, 0.5) is a (1, 2) colour", ["rgba(0, 0, 0, 0.5)"]),

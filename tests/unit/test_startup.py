@@ -108,6 +108,13 @@ def test_what_is_deferred_runs_when_asked() -> None:
     assert run_python(f"{BEGIN}import torch._dynamo\n{shape}") == plain
 
 
+@pytest.mark.parametrize("name", ["torch._decomp", "torch._refs", "torch.utils._content_store", "torch.export"])
+def test_what_asks_finds_the_tables_of_plain_torch(name: str) -> None:
+    """Modules that import each other in a circle, each of them imported first; none is loaded twice."""
+    tables = f"import {name}, torch._decomp; print(*map(len, torch._decomp.global_decomposition_table.values()))"
+    assert run_python(BEGIN + tables) == run_python(f"import torch; {tables}")
+
+
 EVERY_SYSTEM = """
 import sys, zlib
 from pathlib import Path
