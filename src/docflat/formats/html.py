@@ -15,11 +15,10 @@ from docflat.formats.segments import Segment
 
 # Elements that end the text before them; all others, unknown ones too, stand in it.
 BLOCKS = names(
-    "html head body title meta link base template noscript article aside section nav header footer main h1 h2 h3 h4 h5 "
-    "h6 hgroup p div ul ol li dl dt dd figure figcaption blockquote hr br table caption colgroup col thead tbody tfoot "
-    "tr td th form fieldset legend label button details summary dialog address center option select optgroup menu "
-    "menuitem video "
-    "audio source track canvas object embed param frameset frame map area"
+    "html head body title meta link base template noscript article aside section nav header footer main h1 h2 h3 h4 "
+    "h5 h6 hgroup p div ul ol li dl dt dd figure figcaption blockquote hr br table caption colgroup col thead tbody "
+    "tfoot tr td th form fieldset legend label button details summary dialog address center option select optgroup "
+    "menu menuitem video audio source track canvas object embed param frameset frame map area"
 )
 CODE = names("code kbd samp var tt")
 INLINE_KEPT = CODE | names("svg math")
