@@ -203,7 +203,8 @@ def _with_docids(rows: Iterator[Row], pair: Pair) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
         if not row[2]:
             # Most likely the files have empty lines between documents as well; those are no sentences.
-            raise InputError("no docid for this sentence", file, number)
+            hint = '; JSON lines say it as "docid"' if kind_of(file) == ".jsonl" else ""
+            raise InputError(f"no docid for this sentence{hint}", file, number)
         yield row
 
 

@@ -642,7 +642,7 @@ JSON_ERRORS: list[tuple[str, str, int, list[str]]] = [
         2,
         ["a document", "line 1 is a sentence"],
     ),
-    ("no docid", '{"source": "A", "docid": "x"}\n{"source": "B"}\n', 2, ["no docid"]),
+    ("no docid", '{"source": "A", "docid": "x"}\n{"source": "B"}\n', 2, ["no docid", 'as "docid"']),
     ("docid is a list", '{"source": "A", "docid": ["x"]}\n', 1, ['"docid" must be a string', '["x"]']),
     ("name is an object", '{"source": ["A"], "name": {}}\n', 1, ['"name" must be a string', "{}"]),
     (
