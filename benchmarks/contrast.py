@@ -20,10 +20,10 @@ import torch
 
 from docflat.checkpoints import ModelConfig, ModelFolder
 from docflat.config import ModelSizes, RowSettings
-from docflat.console import print_table
 from docflat.contexts import draw, score_examples
 from docflat.contrastive import ContrastiveExample, read_contrastive
 from docflat.subwords import Subwords
+from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translator import Translator
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from docflat.console import print_table
+from docflat.support.console import print_table
 
 TRANSLATE, TORCH = "docflat translate", "import torch"
 COMMANDS = {

@@ -28,11 +28,11 @@ import numpy as np
 import torch
 
 from docflat.config import ModelSizes, RowSettings
-from docflat.console import print_table
 from docflat.decoding import Decoder, DecodingSettings
 from docflat.language import Language
 from docflat.probe import Probe, accuracies
 from docflat.search import Ids
+from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.transformer import Vocabulary
 from docflat.translator import Translator

@@ -26,7 +26,6 @@ from torch import Tensor
 from docflat.batches import Batch, Batches
 from docflat.checkpoints import Progress, vocabulary_of
 from docflat.config import ModelSizes, RowSettings
-from docflat.console import print_table
 from docflat.corpus import Corpus
 from docflat.decoding import SentenceList
 from docflat.learner import Learner, rates_of
@@ -35,6 +34,7 @@ from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.steps import Step, steps_from
 from docflat.subwords import Subwords
+from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system
 from docflat.transformer import Vocabulary
 

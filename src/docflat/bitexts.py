@@ -12,11 +12,11 @@ from itertools import chain
 from pathlib import Path
 
 from docflat.documents import Document
-from docflat.errors import InputError
 from docflat.formats.limits import MOST_BYTES
 from docflat.formats.places import Element, Xml
 from docflat.formats.po_entries import Entry, decode_po, read_entries
 from docflat.formats.xliff import NAMESPACES, Place, find_places, local, state_of
+from docflat.support.errors import InputError
 from docflat.tmx import Languages, Row, clean, matches, tmx_rows
 
 _CODES = {"bpt", "ept", "it", "ph", "x", "bx", "ex"}  # what they hold is no text

@@ -21,11 +21,11 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from docflat import compact
-from docflat.atomic import whole_folder, write_whole
 from docflat.config import ModelSizes, RowSettings
-from docflat.errors import InputError
-from docflat.settings import from_mapping, to_mapping
 from docflat.subwords import Subwords
+from docflat.support.atomic import whole_folder, write_whole
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import System, find_system
 from docflat.transformer import Transformer, Vocabulary
 

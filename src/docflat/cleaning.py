@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from docflat.streams import lines_of
+from docflat.support.text_files import lines_of
 
 MOST_WORDS = 250
 LARGEST_RATIO = 3.0  # of characters, where a side has more than SHORT of them

@@ -29,8 +29,8 @@ from docflat.commands import (
     train,
     translate,
 )
-from docflat.errors import InputError
-from docflat.settings import nearest
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import nearest
 
 
 class Command(Protocol):

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 SCALE = ".scale"
 MOST_BYTES = 15 << 20  # of a file

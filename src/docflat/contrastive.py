@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from docflat.documents import json_object, read_lines
-from docflat.errors import InputError
-from docflat.settings import nearest
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import nearest
 
 Fields = dict[str, str | int]
 Scores = list[list[tuple[float, int]]]  # of each example: (sum of log-probabilities, tokens); the reference comes first

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from docflat.atomic import whole_folder
-from docflat.errors import InputError
+from docflat.support.atomic import whole_folder
+from docflat.support.errors import InputError
 
 FORMAT = 1
 SIDES = ("source", "target")

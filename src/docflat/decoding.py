@@ -17,9 +17,9 @@ from docflat.attending import Memory
 from docflat.batches import Layout, Side, flatten_side
 from docflat.caches import GlobalContext, Keeper, KeptContext
 from docflat.config import RowSettings
-from docflat.errors import InputError
 from docflat.rows import Array, Rows, trim
 from docflat.search import Ids, beam_search
+from docflat.support.errors import InputError
 from docflat.transformer import Transformer
 from docflat.windows import Window, keep, lay_windows
 

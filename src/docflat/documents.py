@@ -14,9 +14,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar, get_args
 
-from docflat.errors import InputError
-from docflat.streams import OPENERS as OPENERS
-from docflat.streams import chunks_of, lines_of
+from docflat.support.errors import InputError
+from docflat.support.text_files import OPENERS as OPENERS
+from docflat.support.text_files import chunks_of, lines_of
 
 Boundaries = Literal["auto", "empty-lines", "d-lines", "docids", "starts", "lines", "none"]
 Row = tuple[str, str | None, str]  # source, target, docid

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from docflat.atomic import whole_folder
 from docflat.checkpoints import ModelFolder, load_model, read_weights
 from docflat.compact import pack, save_in_parts
-from docflat.errors import InputError
 from docflat.layers import Attention, FeedForward
+from docflat.support.atomic import whole_folder
+from docflat.support.errors import InputError
 from docflat.systems.doc2doc import Doc2Doc
 from docflat.systems.sent2sent import Sent2Sent
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from docflat.alignment import Weights, find_links
-from docflat.atomic import write_whole
-from docflat.errors import InputError
 from docflat.figures import localize_alone, numbers_differ
 from docflat.finishing import finish
 from docflat.formats import FORMATS
@@ -35,6 +33,8 @@ from docflat.placeholders import (
 )
 from docflat.projection import Piece, project
 from docflat.sentences import Range, split_sentences, strip
+from docflat.support.atomic import write_whole
+from docflat.support.errors import InputError
 
 LONGEST = 10_000  # characters of a sentence; what is longer is data, not language
 TOO_LONG = f"longer than {LONGEST} characters"

@@ -7,8 +7,8 @@ from collections import defaultdict
 from html import escape
 from pathlib import Path
 
-from docflat.console import warn
 from docflat.inspection import Inspection, Map, Text, Token
+from docflat.support.console import warn
 
 LEVELS = 20  # shades; the exact number is shown where the pointer is
 MARGIN = 36  # pixels to the left of a map and above it, for the numbers of sentences

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from docflat.atomic import write_whole
-from docflat.console import finite, warn
+from docflat.support.atomic import write_whole
+from docflat.support.console import finite, warn
 
 
 class Log:

@@ -19,8 +19,8 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from docflat.errors import InputError
-from docflat.settings import nearest
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import nearest
 from docflat.testsets import Side
 
 METRICS = ("bleu", "dbleu", "chrf", "ter", "comet")

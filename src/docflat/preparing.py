@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from docflat.atomic import whole_folder
 from docflat.cleaning import Cleaning
-from docflat.console import progress
 from docflat.corpus import CorpusWriter, Counts, Part, matching
 from docflat.documents import Pair, read_documents
-from docflat.errors import InputError
-from docflat.streams import OPENERS
 from docflat.subwords import Subwords
+from docflat.support.atomic import whole_folder
+from docflat.support.console import progress
+from docflat.support.errors import InputError
+from docflat.support.text_files import OPENERS
 
 CHUNK = 20_000  # sentences encoded at once: enough to keep all cores busy, and some 100 MB
 LARGEST_SHARE = 0.02  # of the sentences, held out for validation

@@ -15,13 +15,13 @@ from typing import Any
 
 import torch
 
-from docflat.atomic import write_whole
 from docflat.config import ModelSizes, RowSettings
-from docflat.console import warn
 from docflat.documents import Pair
 from docflat.language import PRONOUNS, Language, ProbeDocument
 from docflat.preparing import prepare
 from docflat.recipe import Recipe, Stage
+from docflat.support.atomic import write_whole
+from docflat.support.console import warn
 from docflat.systems import SYSTEMS, find_system
 from docflat.training import train
 from docflat.translator import Translator

@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, distributed
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 T = TypeVar("T")
 

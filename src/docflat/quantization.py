@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from docflat.checkpoints import ModelFolder, check_fit, load_empty, read_stored
 from docflat.compact import SCALE, Rounded, round_rows, rounded_of, widen
-from docflat.errors import InputError
 from docflat.layers import Attention, DecoderLayer, Embedding, EncoderLayer, FeedForward, Gate, fold, linear_of
+from docflat.support.errors import InputError
 from docflat.systems.docflat import FlatBatchAttention
 from docflat.transformer import Transformer
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import yaml
 
 from docflat.config import ModelSizes, RowSettings
-from docflat.errors import InputError
-from docflat.settings import File, from_mapping, read_yaml
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import File, from_mapping, read_yaml
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from docflat.attending import Memory
 from docflat.batches import Side
 from docflat.caches import Decoding, GlobalContext, KeptContext
-from docflat.console import warn
 from docflat.given import Change
 from docflat.layers import is_recent
 from docflat.slots import FIRST_ROOM
+from docflat.support.console import warn
 from docflat.transformer import Transformer, Vocabulary
 
 beam_kernels: Any = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 Range = tuple[int, int]
 

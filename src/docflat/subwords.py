@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 SideName = Literal["source", "target"]
 

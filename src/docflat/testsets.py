@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from docflat.documents import DOCUMENT_LINE, OPENERS, Boundaries, Pair, kind_of, read_documents, read_source
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 Language = Literal["source", "target"]  # which side of a TSV or JSONL file is meant
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 Languages = tuple[str, str]
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from docflat import __version__
-from docflat.atomic import alone
 from docflat.batches import Batches
 from docflat.checkpoints import (
     Checkpoints,
@@ -28,18 +27,19 @@ from docflat.checkpoints import (
     vocabulary_of,
     write_json,
 )
-from docflat.console import warn
 from docflat.corpus import Array, Corpus
-from docflat.errors import InputError
 from docflat.learner import Learner, rates_of
 from docflat.log import Log
 from docflat.meter import Meter
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
-from docflat.settings import to_mapping
 from docflat.shipped import model_folder
 from docflat.steps import ahead, steps_from
 from docflat.subwords import Subwords
+from docflat.support.atomic import alone
+from docflat.support.console import warn
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import to_mapping
 from docflat.systems import System, find_system
 from docflat.transformer import Transformer
 from docflat.validation import Validation

@@ -15,7 +15,7 @@ import torch
 from docflat.documents import Pair
 from docflat.preparing import prepare
 from docflat.recipe import Recipe
-from docflat.settings import from_mapping
+from docflat.support.strict_yaml import from_mapping
 from docflat.training import train
 
 # A child's arithmetic must not depend on how many cores are free, and two cores are all that CI has.

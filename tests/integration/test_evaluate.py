@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from docflat import cli
-from docflat.errors import InputError
 from docflat.metrics import Metrics
+from docflat.support.errors import InputError
 from docflat.testsets import Side
 
 Capture = pytest.CaptureFixture[str]

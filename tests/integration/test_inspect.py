@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from docflat import cli
-from docflat.errors import InputError
 from docflat.inspection import MOST_SENTENCES, WIDEST, inspect
 from docflat.subwords import Subwords
+from docflat.support.errors import InputError
 from docflat.translator import Translator
 
 from .conftest import made_up_documents, run_training, stage

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 import docflat
 from docflat import Translator
 from docflat.checkpoints import load_model, save_model
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 from .conftest import made_up_documents, prepare_documents, run_training, stage
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 from .conftest import prepare_documents, run_training, stage
 

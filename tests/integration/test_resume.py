@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import yaml
 
-from docflat.errors import InputError
 from docflat.recipe import load_recipe
+from docflat.support.errors import InputError
 from docflat.training import train
 
 from .conftest import (

@@ -15,7 +15,7 @@ from docflat import Translator
 from docflat.batches import Batches
 from docflat.checkpoints import load_model, save_model
 from docflat.corpus import Corpus
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 
 from .conftest import Mapping, made_up_documents, outcome, run_training, stage

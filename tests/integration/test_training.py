@@ -20,14 +20,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from conftest import batch_of, build, random_documents
-from docflat.atomic import alone
 from docflat.batches import Batches
 from docflat.checkpoints import load_model
 from docflat.corpus import Corpus
 from docflat.documents import Pair
-from docflat.errors import InputError
 from docflat.preparing import prepare
 from docflat.steps import ahead
+from docflat.support.atomic import alone
+from docflat.support.errors import InputError
 from docflat.training import learning_rate
 from docflat.translator import Translator
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from conftest import SIZES, LiteralRow, batch_of, build, random_documents
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 from docflat.systems.flattrans import FlatTransOptions
 from slow import assert_same_gradients, decoder_layer, embedded, encoder_layer, logits_of, normed, plus
 

@@ -20,8 +20,8 @@ from docflat import bitexts, tmx
 from docflat.cli import run
 from docflat.corpus import Corpus
 from docflat.documents import Document, Pair, read_documents, read_source
-from docflat.errors import InputError
 from docflat.subwords import Subwords
+from docflat.support.errors import InputError
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">

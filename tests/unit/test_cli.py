@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from docflat import __version__, cli
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat.console import print_table, progress, warn
+from docflat.support.console import print_table, progress, warn
 
 ROWS = [["文档", 1.23456, None], ["a [bold]b", 12345, 5e-7]]
 
@@ -70,7 +70,7 @@ def on_terminal(code: str, stdout: Path | None = None) -> str:
 
 
 WORK = """
-from docflat.console import print_table, progress
+from docflat.support.console import print_table, progress
 with progress("working [x]", total=3) as advance:
     advance()
     print("a result")

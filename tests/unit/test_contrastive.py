@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from docflat.contrastive import ContrastiveExample, accuracies, read_contrastive, to_json
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 SHIP = ContrastiveExample(
     "It was old.",

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from docflat.atomic import whole_folder
 from docflat.corpus import Corpus, CorpusWriter, Counts
-from docflat.errors import InputError
+from docflat.support.atomic import whole_folder
+from docflat.support.errors import InputError
 
 Sentences = list[list[int]]
 DOCUMENTS: list[tuple[Sentences, Sentences]] = [

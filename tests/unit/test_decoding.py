@@ -53,13 +53,13 @@ from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.config import RowSettings
 from docflat.decoding import Decoder, DecodingSettings
-from docflat.errors import InputError
 from docflat.given import Given
 from docflat.layers import Attention
 from docflat.rows import Rows
 from docflat.search import Search, beam_search
 from docflat.slots import Paths
 from docflat.subwords import Subwords
+from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.abd import ABD
 from docflat.systems.docflat import DocFlat

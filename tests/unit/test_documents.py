@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docflat.documents import Document, Pair, read_documents, read_source
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda data: data,

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.errors import InputError
 from docflat.formats.messages import read_message, write_message
 from docflat.formats.po import Po
 from docflat.formats.segments import Segment, Span
+from docflat.support.errors import InputError
 
 polib = pytest.importorskip("polib")
 

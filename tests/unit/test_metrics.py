@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docflat.errors import InputError
 from docflat.metrics import METRICS, Metrics, SegmentMean, check_names, differences
+from docflat.support.errors import InputError
 from docflat.testsets import Marking, Side, read_beside, read_reference
 
 AUTO = Marking()

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import docflat.preparing
 from docflat.corpus import Corpus, Counts
 from docflat.documents import Document, Pair
-from docflat.errors import InputError
 from docflat.preparing import Prepared, choose_held_out, part_names, prepare
 from docflat.subwords import Subwords
+from docflat.support.errors import InputError
 
 Text = list[list[tuple[str, str]]]  # documents of sentence pairs
 

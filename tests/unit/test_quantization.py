@@ -12,9 +12,9 @@ from torch import nn
 
 import docflat.quantization
 from conftest import VARIANTS, batch_of, build_variant, random_documents
-from docflat.errors import InputError
 from docflat.layers import Gate, SplitLinear, fold
 from docflat.quantization import Int8Embedding, Int8Linear, Int8Weight, quantize
+from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, fold_gates
 from docflat.transformer import Transformer
 from docflat.translator import Translator

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from docflat.config import ModelSizes, RowSettings
-from docflat.errors import InputError
 from docflat.recipe import Recipe, Stage, load_recipe
-from docflat.settings import from_mapping, to_mapping
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import SYSTEMS, find_system
 
 FOLDER = Path(__file__).parents[2] / "recipes"
@@ -533,7 +533,7 @@ def test_no_torch_for_reading_a_wrong_recipe(tmp_path: Path):
     import sys
 
     script = (
-        "import sys\nfrom pathlib import Path\nfrom docflat.errors import InputError\n"
+        "import sys\nfrom pathlib import Path\nfrom docflat.support.errors import InputError\n"
         "from docflat.recipe import load_recipe\n"
         "try: load_recipe(Path(sys.argv[1]))\n"
         "except InputError: print('torch' in sys.modules)\n"

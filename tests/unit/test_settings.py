@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docflat.errors import InputError
-from docflat.settings import from_mapping, nearest, read_yaml, to_mapping
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import from_mapping, nearest, read_yaml, to_mapping
 
 
 def load_yaml(path: Path, cls: Any) -> Any:

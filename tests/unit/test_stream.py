@@ -39,10 +39,10 @@ from docflat import Translator, cli
 from docflat.batches import Side, make_batch
 from docflat.caches import Keeper
 from docflat.decoding import Decoder
-from docflat.errors import InputError
 from docflat.rows import Rows
 from docflat.search import Hypothesis
 from docflat.subwords import Subwords
+from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans

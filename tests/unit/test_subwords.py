@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
-from docflat.errors import InputError
 from docflat.subwords import PIECES, SPECIALS, Subwords
+from docflat.support.errors import InputError
 
 ENGLISH = [
     "The cat sat on the mat, and the dog sat on the cat.",

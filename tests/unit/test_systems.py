@@ -24,8 +24,8 @@ from conftest import (
 from docflat import cli
 from docflat.checkpoints import ModelConfig, start_from
 from docflat.config import RowSettings
-from docflat.errors import InputError
 from docflat.recipe import load_recipe
+from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.transformer import Transformer
 from docflat.translator import Translator

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from docflat.commands.arguments import add_number, add_test_set
 from docflat.commands.evaluate import read_test_set
-from docflat.console import print_json, print_rows
-from docflat.errors import InputError
+from docflat.support.console import print_json, print_rows
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.metrics import Comparison, Difference

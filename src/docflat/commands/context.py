@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from docflat.commands.arguments import add_boundaries, add_json, add_model, add_number, load_translator
 from docflat.commands.outputs import check_output, write_json_lines
-from docflat.console import print_json, print_rows, progress, warn
+from docflat.support.console import print_json, print_rows, progress, warn
 
 if TYPE_CHECKING:
     from docflat.cxmi import SentenceCXMI

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from docflat.commands.arguments import add_json, add_model, add_number, load_translator, names, whole
 from docflat.commands.outputs import check_output, write_json_lines
-from docflat.console import print_json, print_rows, progress, warn
-from docflat.errors import InputError
+from docflat.support.console import print_json, print_rows, progress, warn
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.contrastive import ContrastiveExample

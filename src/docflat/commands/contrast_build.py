@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from docflat.commands.arguments import add_boundaries, add_json, add_number, whole
 from docflat.commands.prepare import add_pairs, pairs
-from docflat.console import print_rows, progress
-from docflat.errors import InputError
+from docflat.support.console import print_rows, progress
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.console import Advance
     from docflat.contrastive import ContrastiveExample
     from docflat.documents import Document, Pair
+    from docflat.support.console import Advance
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -31,11 +31,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.atomic import write_whole
     from docflat.contrastive import to_json
     from docflat.documents import OPENERS
     from docflat.genders import Genders
     from docflat.pronouns import choose, find_examples
+    from docflat.support.atomic import write_whole
 
     if arguments.out.suffix.lower() in OPENERS:
         raise InputError("is written as plain text: its name must not say otherwise", arguments.out)

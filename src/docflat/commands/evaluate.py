@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.commands.arguments import add_test_set
-from docflat.console import print_rows, warn
+from docflat.support.console import print_rows, warn
 
 if TYPE_CHECKING:
     from docflat.metrics import Metrics

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from docflat.errors import InputError
 from docflat.shipped import model_folder
+from docflat.support.errors import InputError
 
 
 def arguments(parser: ArgumentParser) -> None:

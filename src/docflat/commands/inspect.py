@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.commands.arguments import add_boundaries, add_model_folder, add_number, whole
-from docflat.console import print_rows
-from docflat.errors import InputError
+from docflat.support.console import print_rows
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.documents import Document
@@ -37,8 +37,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     document = _read(arguments)
-    from docflat.atomic import whole_folder
     from docflat.inspection import flat_model, inspect
+    from docflat.support.atomic import whole_folder
     from docflat.translator import Translator
 
     with whole_folder(arguments.out, arguments.force) as folder:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from docflat.console import finite
-from docflat.errors import InputError
+from docflat.support.console import finite
+from docflat.support.errors import InputError
 
 
 def check_output(path: Path | None) -> None:
@@ -25,7 +25,7 @@ def check_output(path: Path | None) -> None:
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, object]]) -> None:
-    from docflat.atomic import write_whole
+    from docflat.support.atomic import write_whole
 
     lines = (json.dumps({name: _plain(value) for name, value in each.items()}, ensure_ascii=False) for each in records)
     try:

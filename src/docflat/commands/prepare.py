@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat.commands.arguments import add_boundaries, add_json, add_number
-from docflat.console import print_rows, warn
-from docflat.errors import InputError
 from docflat.shipped import model_folder
+from docflat.support.console import print_rows, warn
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.documents import Pair

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from docflat.commands.arguments import add_json, add_number, names, whole
-from docflat.console import print_rows
+from docflat.support.console import print_rows
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.commands.arguments import names, whole
-from docflat.console import warn
-from docflat.errors import InputError
-from docflat.settings import nearest
+from docflat.support.console import warn
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

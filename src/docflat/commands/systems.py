@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from docflat.commands.arguments import add_json
-from docflat.console import print_rows
-from docflat.errors import InputError
+from docflat.support.console import print_rows
+from docflat.support.errors import InputError
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from docflat.commands.arguments import add_json
-from docflat.console import print_rows
+from docflat.support.console import print_rows
 
 
 def arguments(parser: ArgumentParser) -> None:

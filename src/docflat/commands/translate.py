@@ -30,8 +30,8 @@ from docflat.commands.translate_files import (
     warn_of_numbers,
 )
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
-from docflat.console import progress, warn
-from docflat.errors import InputError
+from docflat.support.console import progress, warn
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.side_by_side import ShownDocument
@@ -237,8 +237,8 @@ def _compare(
 
 
 def _write_page(path: Path, shown: Sequence[ShownDocument]) -> None:
-    from docflat.atomic import write_whole
     from docflat.side_by_side import side_by_side
+    from docflat.support.atomic import write_whole
 
     try:
         write_whole(path, side_by_side(shown))

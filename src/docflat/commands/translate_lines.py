@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.documents import Boundaries, Document

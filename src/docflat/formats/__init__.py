@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from docflat.errors import InputError
 from docflat.formats.segments import Format
+from docflat.support.errors import InputError
 
 # Modules are imported when a file asks for them: some need packages of the extra `files`.
 FORMATS: dict[str, str] = {

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docflat.errors import InputError
 from docflat.formats.limits import read_text
+from docflat.support.errors import InputError
 
 MOST_BYTES = 8 << 20  # a long film has 200 kB
 LONGEST = 10_000  # characters of a cue; a screen holds a hundred

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 
-from docflat.errors import InputError
 from docflat.formats.html_tokens import VOID, Token, cut_html, find_apart, names, values_of
 from docflat.formats.limits import check_text, find_mark
 from docflat.formats.markup import SpanBuilder, Template, write_markup
 from docflat.formats.segments import Segment
+from docflat.support.errors import InputError
 
 # Elements that end the text before them; all others, unknown ones too, stand in it.
 BLOCKS = names(

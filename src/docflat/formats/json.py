@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Collection, Sequence
 
-from docflat.errors import InputError
 from docflat.formats.codes import why_kept
 from docflat.formats.limits import DEEPEST, Encoding, read_text
 from docflat.formats.messages import Message, has_tags, read_message, write_message
 from docflat.formats.segments import Segment
+from docflat.support.errors import InputError
 
 KEYS = ("source", "text")
 ALL = "*"  # any key

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 MOST_BYTES = 64 << 20  # of a file
 MOST_UNPACKED = 128 << 20  # of what a zip unpacks to: decks are full of pictures, which do not get smaller in it

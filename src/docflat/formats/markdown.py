@@ -10,13 +10,13 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from docflat.errors import InputError
 from docflat.formats.front_matter import FrontMatter
 from docflat.formats.html import ParsedHtml
 from docflat.formats.limits import Encoding, check_text, read_text
 from docflat.formats.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
 from docflat.formats.markup import Template, write_markup
 from docflat.formats.segments import Segment
+from docflat.support.errors import InputError
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)

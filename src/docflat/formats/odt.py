@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from docflat.errors import InputError
 from docflat.formats.inline import Paragraph, Write
 from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.office import Office, Place, plain_element
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
 from docflat.formats.styles import Style, Styles, is_typed
+from docflat.support.errors import InputError
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 PREFIXES = {

@@ -12,10 +12,10 @@ from io import BytesIO
 from lzma import LZMAError
 from typing import Protocol
 
-from docflat.errors import InputError
 from docflat.formats.limits import read_zip
 from docflat.formats.places import Element, Xml, write_text, write_value
 from docflat.formats.segments import Segment
+from docflat.support.errors import InputError
 
 _FILE_NAME = re.compile(r"\S+\.[A-Za-z0-9]{2,5}")
 

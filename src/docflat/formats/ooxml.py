@@ -6,12 +6,12 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from docflat.errors import InputError
 from docflat.formats.inline import Paragraph, Write
 from docflat.formats.items import Item, Look, Piece, Raw, Text, clean
 from docflat.formats.office import Office, Place, Seen, mark_copies, mark_repeats, plain_attribute, plain_element
 from docflat.formats.places import Element, Xml, write_text
 from docflat.formats.styles import is_typed
+from docflat.support.errors import InputError
 
 _OLD, _STRICT = "http://schemas.openxmlformats.org/", "http://purl.oclc.org/ooxml/"
 _WORD_SHAPES = "http://schemas.microsoft.com/office/word/2010/wordprocessing"

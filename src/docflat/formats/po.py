@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from docflat.errors import InputError
 from docflat.formats.messages import Message, keep_arguments, read_message, write_message
 from docflat.formats.po_entries import MOST_ENTRIES, WIDTH, Entry, decode_po, read_entries, write_string
 from docflat.formats.segments import Segment
+from docflat.support.errors import InputError
 
 Redo = Literal["untranslated", "fuzzy", "all"]
 _PLURALS = re.compile(r"nplurals\s*=\s*([1-9])\s*;")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 MOST_ENTRIES = 200_000  # some 500 MB of memory; LibreOffice has half as many messages
 _MOST_LINES = 10_000

@@ -6,9 +6,9 @@ import html
 import re
 from xml.sax.saxutils import escape
 
-from docflat.errors import InputError
 from docflat.formats.cues import TIMES, Cue, cue_of, decode, lines_of
 from docflat.formats.subtitles import Markup, Subtitles
+from docflat.support.errors import InputError
 
 _HEAD = re.compile("\ufeff?WEBVTT(?:[ \t].*)?")
 _MARKS = {"\u00a0": "&nbsp;", "\u200e": "&lrm;", "\u200f": "&rlm;"}  # one cannot see these otherwise

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
-from docflat.errors import InputError
 from docflat.formats.codes import Token, read_tokens, restore_codes, why_kept, write_codes
 from docflat.formats.places import Element, Xml, write_text, write_value
 from docflat.formats.po import Redo
 from docflat.formats.segments import Segment
+from docflat.support.errors import InputError
 
 NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "x" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
 _PAIRS = {"g", "mrk", "pc"}

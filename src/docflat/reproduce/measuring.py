@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from docflat.atomic import write_whole
 from docflat.checkpoints import read_json
 from docflat.contexts import score_examples
 from docflat.contrastive import accuracies, is_right
@@ -20,6 +19,7 @@ from docflat.decoding import DecodingSettings
 from docflat.metrics import Metrics, SegmentMean
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
 from docflat.search import Ids
+from docflat.support.atomic import write_whole
 from docflat.testsets import Marking, Side, read_beside
 from docflat.translator import Translator
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from docflat.atomic import write_whole
 from docflat.reproduce.grid import Cell, Table
 from docflat.reproduce.results import Key, Origin, Record, read_results
 from docflat.reproduce.significance import LEVEL
 from docflat.reproduce.tables import tables
+from docflat.support.atomic import write_whole
 
 NOT_RUN = "not run"
 BETTER, WORSE = "†", "‡"

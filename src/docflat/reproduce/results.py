@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from docflat.console import finite
-from docflat.errors import InputError
-from docflat.settings import from_mapping
+from docflat.support.console import finite
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import from_mapping
 
 Key = tuple[str, str, int]  # job, metric, window
 

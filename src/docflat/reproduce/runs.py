@@ -16,8 +16,6 @@ from typing import Any
 
 import torch
 
-from docflat.atomic import write_whole
-from docflat.errors import InputError
 from docflat.recipe import Recipe, load_recipe
 from docflat.reproduce.data import Dataset
 from docflat.reproduce.grid import WINDOW, Job, Measure, set_of
@@ -34,6 +32,8 @@ from docflat.reproduce.measuring import (
 )
 from docflat.reproduce.results import Key, Origin, Record, add_results, read_results
 from docflat.reproduce.significance import RESAMPLES, bleu_p, mean_p
+from docflat.support.atomic import write_whole
+from docflat.support.errors import InputError
 from docflat.training import train
 
 OF_TRANSLATION = ("bleu", "dbleu", "seconds")

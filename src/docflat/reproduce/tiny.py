@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docflat.atomic import write_whole
 from docflat.contrastive import ContrastiveExample, to_json
 from docflat.documents import Pair
 from docflat.language import PRONOUNS, Language, ProbeDocument
 from docflat.preparing import prepare
 from docflat.reproduce.grid import DATASETS
+from docflat.support.atomic import write_whole
 
 STEPS = 80
 # The made-up language has two pronouns; German names let them find their places in the tables.

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import torch
 
-from docflat.atomic import write_whole
-from docflat.console import warn
-from docflat.errors import InputError
 from docflat.reproduce.grid import Job, jobs_of
 from docflat.reproduce.results import claim
 from docflat.reproduce.runs import JobRun, Plan
+from docflat.support.atomic import write_whole
+from docflat.support.console import warn
+from docflat.support.errors import InputError
 
 PAUSE = 2.0  # seconds between two looks at what others are doing
 

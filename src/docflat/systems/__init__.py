@@ -10,8 +10,8 @@ import torch
 
 from docflat.batches import Layout
 from docflat.config import ModelSizes, RowSettings
-from docflat.errors import InputError
-from docflat.settings import from_mapping
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import from_mapping
 from docflat.systems.abd import ABD, ABDOptions
 from docflat.systems.doc2doc import Doc2Doc
 from docflat.systems.docflat import DocFlat, DocFlatOptions

@@ -12,7 +12,7 @@ from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     import yaml

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from docflat.errors import InputError
+from docflat.support.errors import InputError
 
 
 @contextmanager
