@@ -12,10 +12,10 @@ from itertools import chain
 from pathlib import Path
 
 from docflat.documents import Document
-from docflat.formats.limits import MOST_BYTES
-from docflat.formats.places import Element, Xml
-from docflat.formats.po_entries import Entry, decode_po, read_entries
-from docflat.formats.xliff import NAMESPACES, Place, find_places, local, state_of
+from docflat.formats.catalogues.po_entries import Entry, decode_po, read_entries
+from docflat.formats.catalogues.xliff import NAMESPACES, Place, find_places, local, state_of
+from docflat.formats.positioned_xml import Element, Xml
+from docflat.formats.safe_reading import MOST_BYTES
 from docflat.support.errors import InputError
 from docflat.tmx import Languages, Row, clean, matches, tmx_rows
 

@@ -17,7 +17,7 @@ from docflat.alignment import Weights, find_links
 from docflat.figures import localize_alone, numbers_differ
 from docflat.finishing import finish
 from docflat.formats import FORMATS
-from docflat.formats.limits import DEEPEST, read_file
+from docflat.formats.safe_reading import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
 from docflat.glossary import Glossary, Wanted, at_start, has_all
 from docflat.placeholders import (

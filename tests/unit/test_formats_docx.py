@@ -11,7 +11,7 @@ from office_files import field, pack, paragraph, relations, run, texts, translat
 from test_files import Stub
 
 from docflat.files import FileReport, translate_segments
-from docflat.formats.docx import Docx
+from docflat.formats.office.docx import Docx
 from docflat.formats.segments import Segment, Span
 
 docx = pytest.importorskip("docx")

@@ -18,7 +18,7 @@ from test_files import Stub
 
 from docflat.files import FileReport, translate_segments
 from docflat.formats import find_format
-from docflat.formats.limits import MOST_BYTES
+from docflat.formats.safe_reading import MOST_BYTES
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 
@@ -63,7 +63,7 @@ def test_not_a_zip(name: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_missing_and_broken_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docflat.formats.places.MOST_ELEMENTS", 1000)
+    monkeypatch.setattr("docflat.formats.positioned_xml.MOST_ELEMENTS", 1000)
     parts: dict[str, Any] = unpack(SMALL[name])
     main = "word/document.xml" if name == "x.docx" else "content.xml"
     for content_, message in (

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.formats.messages import read_message, write_message
-from docflat.formats.po import Po
+from docflat.formats.catalogues.messages import read_message, write_message
+from docflat.formats.catalogues.po import Po
 from docflat.formats.segments import Segment, Span
 from docflat.support.errors import InputError
 

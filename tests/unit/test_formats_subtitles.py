@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.formats.laying import choose_breaks
+from docflat.formats.line_breaking import choose_breaks
 from docflat.formats.segments import Segment, Span
-from docflat.formats.srt import Srt
-from docflat.formats.subtitles import Subtitles
-from docflat.formats.vtt import Vtt
+from docflat.formats.subtitles.editing import Subtitles
+from docflat.formats.subtitles.srt import Srt
+from docflat.formats.subtitles.vtt import Vtt
 from docflat.support.errors import InputError
 
 pysubs2 = pytest.importorskip("pysubs2")

@@ -15,7 +15,7 @@ from test_files import Stub
 
 from docflat.files import FileReport, translate_segments
 from docflat.formats import FORMATS, find_format
-from docflat.formats.limits import MOST_BYTES, MOST_TEXT, read_file
+from docflat.formats.safe_reading import MOST_BYTES, MOST_TEXT, read_file
 from docflat.formats.segments import ParsedFile, Segment
 from docflat.support.errors import InputError
 
@@ -39,8 +39,8 @@ def texts(name: str, text: str, **options: Any) -> list[str]:
 def test_what_has_no_format_and_what_lacks_a_package(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(InputError, match=r"x\.doc: no format for files ending in '\.doc'; there are \.txt, "):
         find_format("x.doc")
-    monkeypatch.delitem(sys.modules, "docflat.formats.markdown", raising=False)
-    monkeypatch.delitem(sys.modules, "docflat.formats.markdown_inline", raising=False)
+    monkeypatch.delitem(sys.modules, "docflat.formats.markup.markdown", raising=False)
+    monkeypatch.delitem(sys.modules, "docflat.formats.markup.markdown_inline", raising=False)
     monkeypatch.setitem(sys.modules, "markdown_it", None)
     with pytest.raises(InputError, match=r"x\.md: \.md files need markdown_it: pip install 'docflat\[files\]'"):
         find_format("x.md")

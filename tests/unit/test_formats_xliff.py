@@ -15,8 +15,8 @@ from lxml import etree
 from test_files import Stub
 
 from docflat.files import FileReport, translate_segments
+from docflat.formats.catalogues.xliff import Translations, Xliff
 from docflat.formats.segments import Segment
-from docflat.formats.xliff import Translations, Xliff
 from docflat.support.errors import InputError
 
 V1 = """<?xml version='1.0'  encoding="UTF-8"?>

@@ -177,7 +177,7 @@ def translate_files(
 
 def _read_terms(path: Path) -> list[str]:
     """A term a line."""
-    from docflat.formats.limits import read_file, read_text
+    from docflat.formats.safe_reading import read_file, read_text
 
     terms = [line.strip() for line in read_text(read_file(path), str(path))[0].splitlines() if line.strip()]
     if not terms:
@@ -187,7 +187,7 @@ def _read_terms(path: Path) -> list[str]:
 
 def _read_glossary(path: Path) -> dict[str, str]:
     """A term, a tab and its translation a line."""
-    from docflat.formats.limits import read_file, read_text
+    from docflat.formats.safe_reading import read_file, read_text
     from docflat.glossary import find_fault
 
     found: dict[str, str] = {}
@@ -234,7 +234,7 @@ class _Runner:
     def count(self, job: Job) -> int:
         """How many sentences it has; finds what is wrong with it before the model is loaded."""
         from docflat.files import check_output, count_sentences
-        from docflat.formats.limits import read_file
+        from docflat.formats.safe_reading import read_file
 
         assert job.file is not None
         assert job.out is not None

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from docflat.formats.codes import why_kept
-from docflat.formats.limits import Encoding, read_text
+from docflat.formats.inline_codes import why_kept
+from docflat.formats.safe_reading import Encoding, read_text
 from docflat.formats.segments import Segment
 
 _PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))+")

@@ -6,8 +6,8 @@ import html
 import re
 from xml.sax.saxutils import escape
 
-from docflat.formats.cues import TIMES, Cue, cue_of, decode, lines_of
-from docflat.formats.subtitles import Markup, Subtitles
+from docflat.formats.subtitles.cues import TIMES, Cue, cue_of, decode, lines_of
+from docflat.formats.subtitles.editing import Markup, Subtitles
 from docflat.support.errors import InputError
 
 _HEAD = re.compile("\ufeff?WEBVTT(?:[ \t].*)?")

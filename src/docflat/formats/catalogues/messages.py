@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from docflat.formats.codes import Token, read_tokens, restore_codes, why_kept, write_codes
-from docflat.formats.laying import choose_breaks
+from docflat.formats.inline_codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.line_breaking import choose_breaks
 from docflat.formats.segments import Segment, Span
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>")

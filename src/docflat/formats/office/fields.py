@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docflat.formats.items import Item, Raw, Wrap, items_text
+from docflat.formats.office.paragraph_pieces import Item, Raw, Wrap, items_text
 
 # Their results are words of the text. Others are made by Word, such as page numbers and dates, or are data.
 _TRANSLATED = {"HYPERLINK", "TOC", "INDEX", "REF", "STYLEREF", "TITLE", "SUBJECT", "FORMTEXT", "QUOTE", "IF"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from docflat.formats.limits import DEEPEST
+from docflat.formats.safe_reading import DEEPEST
 from docflat.support.errors import InputError
 
 MOST_ELEMENTS = 1_000_000  # of one part: half a gigabyte, one with text in all of them. A novel in Word has 100,000

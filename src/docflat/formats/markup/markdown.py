@@ -10,11 +10,11 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from docflat.formats.front_matter import FrontMatter
-from docflat.formats.html import ParsedHtml
-from docflat.formats.limits import Encoding, check_text, read_text
-from docflat.formats.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
-from docflat.formats.markup import Template, write_markup
+from docflat.formats.markup.front_matter import FrontMatter
+from docflat.formats.markup.html import ParsedHtml
+from docflat.formats.markup.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
+from docflat.formats.markup.tags import Template, write_markup
+from docflat.formats.safe_reading import Encoding, check_text, read_text
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 

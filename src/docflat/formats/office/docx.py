@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from docflat.formats.fields import FieldMark, fold_fields, is_translated
-from docflat.formats.inline import Paragraph, Write
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
-from docflat.formats.office import Seen
-from docflat.formats.ooxml import Package, drawing_paragraph
-from docflat.formats.places import Element, Xml, write_text
+from docflat.formats.office.fields import FieldMark, fold_fields, is_translated
+from docflat.formats.office.inline import Paragraph, Write
+from docflat.formats.office.ooxml import Package, drawing_paragraph
+from docflat.formats.office.packages import Seen
+from docflat.formats.office.paragraph_pieces import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
+from docflat.formats.office.styles import Style, Styles, is_typed
+from docflat.formats.positioned_xml import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
-from docflat.formats.styles import Style, Styles, is_typed
 
 _WRAPS = {"w:hyperlink", "w:ins", "w:moveTo", "w:customXml", "w:dir", "w:bdo"}
 _DELETED = {"w:del", "w:moveFrom"}

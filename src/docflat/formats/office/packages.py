@@ -12,8 +12,8 @@ from io import BytesIO
 from lzma import LZMAError
 from typing import Protocol
 
-from docflat.formats.limits import read_zip
-from docflat.formats.places import Element, Xml, write_text, write_value
+from docflat.formats.positioned_xml import Element, Xml, write_text, write_value
+from docflat.formats.safe_reading import read_zip
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from docflat.formats.codes import Token
-from docflat.formats.cues import TIMES, cue_of, decode, lines_of
-from docflat.formats.subtitles import Markup, Subtitles
+from docflat.formats.inline_codes import Token
+from docflat.formats.subtitles.cues import TIMES, cue_of, decode, lines_of
+from docflat.formats.subtitles.editing import Markup, Subtitles
 from docflat.support.errors import InputError
 
 _NUMBER = re.compile(r"\s*[0-9]+\s*")

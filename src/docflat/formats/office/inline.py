@@ -12,9 +12,20 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, has_text, items_text, join_code, walk_text
-from docflat.formats.office import Place
-from docflat.formats.places import Xml
+from docflat.formats.office.packages import Place
+from docflat.formats.office.paragraph_pieces import (
+    Item,
+    Look,
+    Piece,
+    Raw,
+    Text,
+    Wrap,
+    has_text,
+    items_text,
+    join_code,
+    walk_text,
+)
+from docflat.formats.positioned_xml import Xml
 from docflat.formats.segments import LINE_BREAK, Segment, Span
 
 _BLANKS = (" ", LINE_BREAK)

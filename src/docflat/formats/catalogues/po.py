@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from docflat.formats.messages import Message, keep_arguments, read_message, write_message
-from docflat.formats.po_entries import MOST_ENTRIES, WIDTH, Entry, decode_po, read_entries, write_string
+from docflat.formats.catalogues.messages import Message, keep_arguments, read_message, write_message
+from docflat.formats.catalogues.po_entries import MOST_ENTRIES, WIDTH, Entry, decode_po, read_entries, write_string
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
-from docflat.formats.codes import Token, read_tokens, restore_codes, why_kept, write_codes
-from docflat.formats.places import Element, Xml, write_text, write_value
-from docflat.formats.po import Redo
+from docflat.formats.catalogues.po import Redo
+from docflat.formats.inline_codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.positioned_xml import Element, Xml, write_text, write_value
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
-from docflat.formats.codes import Code, Token, read_tokens, restore_codes, why_kept, write_codes
-from docflat.formats.cues import NEWLINE, Cue
-from docflat.formats.laying import choose_breaks
+from docflat.formats.inline_codes import Code, Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.line_breaking import choose_breaks
 from docflat.formats.segments import Segment, Span
+from docflat.formats.subtitles.cues import NEWLINE, Cue
 
 WIDTH = 42  # characters of a line that players and style guides reckon with
 MOST_CUES = 8  # of one segment: captions made by machine may have no punctuation at all

@@ -6,11 +6,19 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from docflat.formats.inline import Paragraph, Write
-from docflat.formats.items import Item, Look, Piece, Raw, Text, clean
-from docflat.formats.office import Office, Place, Seen, mark_copies, mark_repeats, plain_attribute, plain_element
-from docflat.formats.places import Element, Xml, write_text
-from docflat.formats.styles import is_typed
+from docflat.formats.office.inline import Paragraph, Write
+from docflat.formats.office.packages import (
+    Office,
+    Place,
+    Seen,
+    mark_copies,
+    mark_repeats,
+    plain_attribute,
+    plain_element,
+)
+from docflat.formats.office.paragraph_pieces import Item, Look, Piece, Raw, Text, clean
+from docflat.formats.office.styles import is_typed
+from docflat.formats.positioned_xml import Element, Xml, write_text
 from docflat.support.errors import InputError
 
 _OLD, _STRICT = "http://schemas.openxmlformats.org/", "http://purl.oclc.org/ooxml/"

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Collection, Sequence
 
-from docflat.formats.codes import why_kept
-from docflat.formats.limits import DEEPEST, Encoding, read_text
-from docflat.formats.messages import Message, has_tags, read_message, write_message
+from docflat.formats.catalogues.messages import Message, has_tags, read_message, write_message
+from docflat.formats.inline_codes import why_kept
+from docflat.formats.safe_reading import DEEPEST, Encoding, read_text
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 
-from docflat.formats.html_tokens import VOID, Token, cut_html, find_apart, names, values_of
-from docflat.formats.limits import check_text, find_mark
-from docflat.formats.markup import SpanBuilder, Template, write_markup
+from docflat.formats.markup.html_tokens import VOID, Token, cut_html, find_apart, names, values_of
+from docflat.formats.markup.tags import SpanBuilder, Template, write_markup
+from docflat.formats.safe_reading import check_text, find_mark
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 

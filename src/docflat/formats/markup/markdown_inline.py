@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.token import Token
 
-from docflat.formats.html import INLINE_KEPT
-from docflat.formats.markdown_blocks import add_blocks
-from docflat.formats.markup import SpanBuilder, Template
+from docflat.formats.markup.html import INLINE_KEPT
+from docflat.formats.markup.markdown_blocks import add_blocks
+from docflat.formats.markup.tags import SpanBuilder, Template
 from docflat.formats.segments import LINE_BREAK, Segment
 
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]", re.DOTALL)

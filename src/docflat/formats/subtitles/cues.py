@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docflat.formats.limits import read_text
+from docflat.formats.safe_reading import read_text
 from docflat.support.errors import InputError
 
 MOST_BYTES = 8 << 20  # a long film has 200 kB

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from docflat.formats.ooxml import Package, drawing_paragraph
-from docflat.formats.places import Element
+from docflat.formats.office.ooxml import Package, drawing_paragraph
+from docflat.formats.positioned_xml import Element
 from docflat.formats.segments import ParsedFile
 
 _MAKERS = {"a:p": drawing_paragraph}

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from docflat.formats.inline import Paragraph, Write
-from docflat.formats.items import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
-from docflat.formats.office import Office, Place, plain_element
-from docflat.formats.places import Element, Xml, write_text
+from docflat.formats.office.inline import Paragraph, Write
+from docflat.formats.office.packages import Office, Place, plain_element
+from docflat.formats.office.paragraph_pieces import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
+from docflat.formats.office.styles import Style, Styles, is_typed
+from docflat.formats.positioned_xml import Element, Xml, write_text
 from docflat.formats.segments import ParsedFile
-from docflat.formats.styles import Style, Styles, is_typed
 from docflat.support.errors import InputError
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
