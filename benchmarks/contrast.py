@@ -19,10 +19,10 @@ from pathlib import Path
 import torch
 
 from docflat.checkpoints import ModelConfig, ModelFolder
-from docflat.config import ModelSizes, RowSettings
 from docflat.contexts import draw, score_examples
 from docflat.contrastive import ContrastiveExample, read_contrastive
-from docflat.subwords import Subwords
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.subwords import Subwords
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translator import Translator

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import tokenizers
 
-from docflat.documents import Pair
-from docflat.preparing import prepare
+from docflat.data.documents import Pair
+from docflat.data.preparing import prepare
 
 
 def make_up(folder: Path, sentences: int) -> Pair:

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.decoding import Decoder, DecodingSettings
 from docflat.language import Language
 from docflat.probe import Probe, accuracies

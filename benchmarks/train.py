@@ -23,17 +23,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.batches import Batch, Batches
 from docflat.checkpoints import Progress, vocabulary_of
-from docflat.config import ModelSizes, RowSettings
-from docflat.corpus import Corpus
+from docflat.data.batches import Batch, Batches
+from docflat.data.corpus import Corpus
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.subwords import Subwords
 from docflat.decoding import SentenceList
 from docflat.learner import Learner, rates_of
 from docflat.meter import Meter
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.steps import Step, steps_from
-from docflat.subwords import Subwords
 from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system
 from docflat.transformer import Vocabulary

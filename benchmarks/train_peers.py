@@ -32,14 +32,14 @@ import torch
 from torch import Tensor, nn
 from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 
-from docflat.batches import Batch, Batches
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.batches import Batch, Batches
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.subwords import Subwords
 from docflat.graphs import shapes_around
 from docflat.learner import SAMPLE, Learner
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.steps import Step
-from docflat.subwords import Subwords
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.transformer import Vocabulary

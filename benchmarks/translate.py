@@ -37,16 +37,16 @@ import numpy as np
 import torch
 from train_peers import marian, say
 
-from docflat.batches import Layout, Side, flatten_side
 from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, save_model, vocabulary_of
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.batches import Layout, Side, flatten_side
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.rows import Rows
+from docflat.data.subwords import Subwords
 from docflat.decoding import DecodingSettings, SentenceList
 from docflat.export import export_ctranslate2
 from docflat.quantization import quantize
-from docflat.rows import Rows
 from docflat.search import beam_search
-from docflat.subwords import Subwords
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.systems.docflat import fold_gates

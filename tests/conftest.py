@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.batches import Batch, Batches, Layout, Plan, make_batch
-from docflat.config import ModelSizes, RowSettings
-from docflat.rows import Rows
+from docflat.data.batches import Batch, Batches, Layout, Plan, make_batch
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.rows import Rows
 from docflat.systems import SYSTEMS, System
 from docflat.systems.docflat import FlatBatchAttention
 from docflat.transformer import Transformer, Vocabulary

@@ -22,14 +22,14 @@ import torch
 from torch import Tensor
 
 from docflat.attending import Memory, TargetAttending
-from docflat.batches import Side, flatten_side
 from docflat.checkpoints import ModelFolder
+from docflat.data.batches import Side, flatten_side
+from docflat.data.rows import Rows
+from docflat.data.subwords import SideName
 from docflat.decoding import SentenceList
 from docflat.layers import Attention, DecoderLayer, Reach
-from docflat.rows import Rows
 from docflat.scoring import Scorer
 from docflat.sentences import Range
-from docflat.subwords import SideName
 
 Weights = npt.NDArray[np.float64]  # (target words, source words)
 Links = list[tuple[int, int]]  # (source word, target word)

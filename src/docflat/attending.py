@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from docflat.batches import Segments, Side
+from docflat.data.batches import Segments, Side
 from docflat.layers import Attention, Reach, attend
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from docflat.attending import Memory, TargetAttending
-from docflat.batches import Side
+from docflat.data.batches import Side
 from docflat.given import Change, Given, GivenFlat, Padding, attend_few, attend_masked, attend_part, hide, whole
 from docflat.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
 from docflat.slots import FIRST_ROOM, Grown, Paths

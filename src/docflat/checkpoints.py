@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from docflat import compact
-from docflat.config import ModelSizes, RowSettings
-from docflat.subwords import Subwords
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.subwords import Subwords
 from docflat.support.atomic import whole_folder, write_whole
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping

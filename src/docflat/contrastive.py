@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from docflat.documents import json_object, read_lines
+from docflat.data.documents import json_object, read_lines
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
 

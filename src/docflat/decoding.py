@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from docflat.attending import Memory
-from docflat.batches import Layout, Side, flatten_side
 from docflat.caches import GlobalContext, Keeper, KeptContext
-from docflat.config import RowSettings
-from docflat.rows import Array, Rows, trim
+from docflat.data.batches import Layout, Side, flatten_side
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import Array, Rows, trim
 from docflat.search import Ids, beam_search
 from docflat.support.errors import InputError
 from docflat.transformer import Transformer

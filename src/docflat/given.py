@@ -10,7 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from docflat.batches import Segments
+from docflat.data.batches import Segments
 from docflat.layers import has_kernel, has_step_kernel, step_kernels
 
 Change = Callable[[Tensor], Tensor]

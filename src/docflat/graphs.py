@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from docflat.batches import Batch, Segments, Side
+from docflat.data.batches import Batch, Segments, Side
 from docflat.loss import IGNORED
 from docflat.transformer import Transformer
 

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.batches import Segments, Side, flatten_side
 from docflat.checkpoints import ModelFolder
+from docflat.data.batches import Segments, Side, flatten_side
+from docflat.data.rows import Rows, trim
+from docflat.data.subwords import SideName, Subwords
 from docflat.decoding import SentenceList
 from docflat.layers import Attention
-from docflat.rows import Rows, trim
 from docflat.search import Ids
-from docflat.subwords import SideName, Subwords
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 from docflat.translator import Translator

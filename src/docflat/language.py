@@ -16,7 +16,7 @@ import random
 from dataclasses import dataclass
 from functools import cached_property
 
-from docflat.documents import Document
+from docflat.data.documents import Document
 
 ENDINGS = ("r", "s")
 PRONOUNS = ("ol", "am")  # one for each ending

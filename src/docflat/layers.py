@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from docflat.batches import Segments
+from docflat.data.batches import Segments
 
 kernels: Any = None
 step_kernels: Any = None

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from docflat.batches import Batch, Batches
 from docflat.checkpoints import Progress
+from docflat.data.batches import Batch, Batches
 from docflat.graphs import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
 from docflat.layers import has_kernel
 from docflat.meter import Meter

@@ -8,8 +8,8 @@ import time
 import torch
 from torch import Tensor
 
-from docflat.batches import Batch
 from docflat.checkpoints import Progress
+from docflat.data.batches import Batch
 from docflat.log import Log
 from docflat.processes import Processes
 from docflat.recipe import Stage

@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
-from docflat.config import ModelSizes, RowSettings
-from docflat.documents import Pair
+from docflat.data.documents import Pair
+from docflat.data.preparing import prepare
+from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.language import PRONOUNS, Language, ProbeDocument
-from docflat.preparing import prepare
 from docflat.recipe import Recipe, Stage
 from docflat.support.atomic import write_whole
 from docflat.support.console import warn

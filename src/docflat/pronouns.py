@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from docflat.contrastive import ContrastiveExample, Fields
-from docflat.documents import Document
+from docflat.data.documents import Document
 from docflat.genders import MAY_SHOW, SHOWN, WORD, Genders, head, is_noun, word_set
 
 WINDOW = 3  # sentences back in which there must be a noun that fits

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import yaml
 
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import File, from_mapping, read_yaml
 

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from docflat.attending import Memory
-from docflat.batches import Side
 from docflat.caches import Decoding, GlobalContext, KeptContext
+from docflat.data.batches import Side
 from docflat.given import Change
 from docflat.layers import is_recent
 from docflat.slots import FIRST_ROOM

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from docflat.batches import make_batch
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.batches import make_batch
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.rows import document_rows
 from docflat.decoding import SentenceList
-from docflat.rows import document_rows
 from docflat.systems import System
 from docflat.transformer import Transformer, Vocabulary
 

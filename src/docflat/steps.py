@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 from torch import Tensor
 
-from docflat.batches import Batch, Batches, Plan
 from docflat.checkpoints import Progress
+from docflat.data.batches import Batch, Batches, Plan
 from docflat.processes import Processes
 
 T = TypeVar("T")

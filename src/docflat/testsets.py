@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
-from docflat.documents import DOCUMENT_LINE, OPENERS, Boundaries, Pair, kind_of, read_documents, read_source
+from docflat.data.documents import DOCUMENT_LINE, OPENERS, Boundaries, Pair, kind_of, read_documents, read_source
 from docflat.support.errors import InputError
 
 Language = Literal["source", "target"]  # which side of a TSV or JSONL file is meant

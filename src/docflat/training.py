@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from docflat import __version__
-from docflat.batches import Batches
 from docflat.checkpoints import (
     Checkpoints,
     ModelConfig,
@@ -27,7 +26,9 @@ from docflat.checkpoints import (
     vocabulary_of,
     write_json,
 )
-from docflat.corpus import Array, Corpus
+from docflat.data.batches import Batches
+from docflat.data.corpus import Array, Corpus
+from docflat.data.subwords import Subwords
 from docflat.learner import Learner, rates_of
 from docflat.log import Log
 from docflat.meter import Meter
@@ -35,7 +36,6 @@ from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.shipped import model_folder
 from docflat.steps import ahead, steps_from
-from docflat.subwords import Subwords
 from docflat.support.atomic import alone
 from docflat.support.console import warn
 from docflat.support.errors import InputError

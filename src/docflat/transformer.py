@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending, TargetAttending
-from docflat.batches import Batch, PartName, Side
 from docflat.caches import CachedAttending, Decoding, GlobalContext, KeptContext, Mixer, PrefixAttending
-from docflat.config import ModelSizes
+from docflat.data.batches import Batch, PartName, Side
+from docflat.data.row_settings import ModelSizes
 from docflat.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
 from docflat.loss import cross_entropy, grade
 from docflat.slots import Paths

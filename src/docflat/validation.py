@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from docflat.batches import Plan
 from docflat.checkpoints import ModelFolder
-from docflat.corpus import Corpus
+from docflat.data.batches import Plan
+from docflat.data.corpus import Corpus
 from docflat.decoding import DecodingSettings, Mode
 from docflat.processes import Processes
 from docflat.search import Ids

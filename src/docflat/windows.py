@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docflat.caches import KeysValues
-from docflat.rows import Rows
+from docflat.data.rows import Rows
 
 if TYPE_CHECKING:
+    from docflat.data.subwords import SideName
     from docflat.search import Ids
-    from docflat.subwords import SideName
 
 
 class Window:

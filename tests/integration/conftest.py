@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from docflat.documents import Pair
-from docflat.preparing import prepare
+from docflat.data.documents import Pair
+from docflat.data.preparing import prepare
 from docflat.recipe import Recipe
 from docflat.support.strict_yaml import from_mapping
 from docflat.training import train

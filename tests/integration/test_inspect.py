@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from docflat import cli
+from docflat.data.subwords import Subwords
 from docflat.inspection import MOST_SENTENCES, WIDEST, inspect
-from docflat.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.translator import Translator
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from docflat import Translator
-from docflat.batches import Batches
 from docflat.checkpoints import load_model, save_model
-from docflat.corpus import Corpus
+from docflat.data.batches import Batches
+from docflat.data.corpus import Corpus
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 

@@ -20,11 +20,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from conftest import batch_of, build, random_documents
-from docflat.batches import Batches
 from docflat.checkpoints import load_model
-from docflat.corpus import Corpus
-from docflat.documents import Pair
-from docflat.preparing import prepare
+from docflat.data.batches import Batches
+from docflat.data.corpus import Corpus
+from docflat.data.documents import Pair
+from docflat.data.preparing import prepare
 from docflat.steps import ahead
 from docflat.support.atomic import alone
 from docflat.support.errors import InputError

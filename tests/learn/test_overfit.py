@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from docflat import Translator
-from docflat.config import ModelSizes, RowSettings
-from docflat.documents import Pair
-from docflat.preparing import prepare
+from docflat.data.documents import Pair
+from docflat.data.preparing import prepare
+from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.recipe import Recipe, Stage
 from docflat.systems import SYSTEMS
 from docflat.training import train

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat.config import ModelSizes
+from docflat.data.row_settings import ModelSizes
 from docflat.language import PRONOUNS, Language
 from docflat.probe import Probe, run
 

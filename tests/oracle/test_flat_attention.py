@@ -28,8 +28,8 @@ from conftest import (
     slow_flat_batch,
     slow_norm,
 )
-from docflat.batches import make_batch
-from docflat.config import RowSettings
+from docflat.data.batches import make_batch
+from docflat.data.row_settings import RowSettings
 from docflat.systems.docflat import DocFlat, DocFlatOptions, FlatBatchAttention
 
 GATES: list[tuple[str, dict[str, Any]]] = [

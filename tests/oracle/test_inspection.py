@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from conftest import FLAT_VARIANTS, VARIANTS, batch_of, build_variant, random_documents, slow_attention
-from docflat.batches import Side
+from docflat.data.batches import Side
 from docflat.inspection import flat_units, gate_openings, sentence_weights, side_maps
 from docflat.layers import Attention
 from docflat.systems.docflat import DocFlat, FlatBatchAttention

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from conftest import BOS, EOS, TEXT_SIZE, batch_of, build, random_documents
-from docflat.batches import Batch, Segments
+from docflat.data.batches import Batch, Segments
 from docflat.layers import Attention
 from docflat.transformer import Transformer
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from docflat.attending import Memory
-from docflat.batches import Segments
+from docflat.data.batches import Segments
 
 ROWS = [[3, 1, 2], [4], [1, 1, 1, 5], [2, 2]]  # tokens of each sentence of each row
 CONTEXTS = [4, 0, 2, 0]  # tokens that were encoded apart for each row

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths, rows_array
-from docflat.batches import Batch, Batches, Layout, Part, Plan, Segments, Side, cut, flatten_side, make_batch
-from docflat.config import RowSettings
-from docflat.rows import MIXED, Rows
+from docflat.data.batches import Batch, Batches, Layout, Part, Plan, Segments, Side, cut, flatten_side, make_batch
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import MIXED, Rows
 
 INDEXED = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
 PLAIN = Layout(eos=2, bos=1, first_index=100, index_tokens=6)

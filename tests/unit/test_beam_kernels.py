@@ -13,7 +13,7 @@ from torch import Tensor
 
 import docflat.search
 from conftest import batch_of, build, corpus_of, layout_for, random_documents, rows_array
-from docflat.batches import flatten_side
+from docflat.data.batches import flatten_side
 from docflat.search import GPU_STRETCH, Beam, Search
 from docflat.transformer import Vocabulary
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from docflat import bitexts, tmx
 from docflat.cli import run
-from docflat.corpus import Corpus
-from docflat.documents import Document, Pair, read_documents, read_source
-from docflat.subwords import Subwords
+from docflat.data import bitexts, tmx
+from docflat.data.corpus import Corpus
+from docflat.data.documents import Document, Pair, read_documents, read_source
+from docflat.data.subwords import Subwords
 from docflat.support.errors import InputError
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat.cleaning import Cleaning
+from docflat.data.cleaning import Cleaning
 
 GOOD = [
     ("Good morning.", "Guten Morgen."),

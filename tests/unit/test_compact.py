@@ -10,9 +10,9 @@ import torch
 from docflat.checkpoints import ModelConfig, load_model, read_weights, save_model
 from docflat.cli import run
 from docflat.compact import MOST_BYTES, PATTERN, pack, save_in_parts, unpack
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.subwords import Subwords
 from docflat.quantization import Int8Linear, load_int8, quantize
-from docflat.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS, find_system
 from docflat.translator import Translator

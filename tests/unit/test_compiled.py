@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from conftest import an_epoch
 from docflat import attending, layers
-from docflat.batches import Batch
-from docflat.config import ModelSizes
+from docflat.data.batches import Batch
+from docflat.data.row_settings import ModelSizes
 from docflat.learner import compile_parts
 from docflat.systems import SYSTEMS, docflat, find_system
 from docflat.transformer import Transformer, Vocabulary

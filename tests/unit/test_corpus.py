@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from docflat.corpus import Corpus, CorpusWriter, Counts
+from docflat.data.corpus import Corpus, CorpusWriter, Counts
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
 

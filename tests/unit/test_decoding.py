@@ -48,17 +48,17 @@ from conftest import (
     slow_gate,
     slow_norm,
 )
-from docflat.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
 from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
-from docflat.config import RowSettings
+from docflat.data.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import Rows
+from docflat.data.subwords import Subwords
 from docflat.decoding import Decoder, DecodingSettings
 from docflat.given import Given
 from docflat.layers import Attention
-from docflat.rows import Rows
 from docflat.search import Search, beam_search
 from docflat.slots import Paths
-from docflat.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.abd import ABD

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.documents import Document, Pair, read_documents, read_source
+from docflat.data.documents import Document, Pair, read_documents, read_source
 from docflat.support.errors import InputError
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {

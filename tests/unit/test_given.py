@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from docflat.batches import Segments
+from docflat.data.batches import Segments
 from docflat.given import Given, Padding, given_by_group, upright
 
 

@@ -9,8 +9,8 @@ import torch
 
 from conftest import an_epoch
 from docflat import layers
-from docflat.batches import Batch
-from docflat.config import ModelSizes
+from docflat.data.batches import Batch
+from docflat.data.row_settings import ModelSizes
 from docflat.graphs import TILE, DoesNotFit, StepGraph, fill, pack, shapes_around, unpack
 from docflat.learner import compile_parts
 from docflat.loss import IGNORED

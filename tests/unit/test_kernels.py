@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from docflat.batches import Segments
+from docflat.data.batches import Segments
 from docflat.layers import attend_padded
 
 on_gpu = torch.cuda.is_available()

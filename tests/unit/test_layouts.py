@@ -11,7 +11,7 @@ from torch import Tensor
 
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
 from docflat import layers
-from docflat.batches import Segments, make_batch
+from docflat.data.batches import Segments, make_batch
 from docflat.layers import attend
 
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import docflat.preparing
-from docflat.corpus import Corpus, Counts
-from docflat.documents import Document, Pair
-from docflat.preparing import Prepared, choose_held_out, part_names, prepare
-from docflat.subwords import Subwords
+import docflat.data.preparing
+from docflat.data.corpus import Corpus, Counts
+from docflat.data.documents import Document, Pair
+from docflat.data.preparing import Prepared, choose_held_out, part_names, prepare
+from docflat.data.subwords import Subwords
 from docflat.support.errors import InputError
 
 Text = list[list[tuple[str, str]]]  # documents of sentence pairs
@@ -257,8 +257,8 @@ def test_result_is_deterministic(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from docflat.documents import Pair
-from docflat.preparing import prepare
+from docflat.data.documents import Pair
+from docflat.data.preparing import prepare
 prepare([Pair(Path(sys.argv[1]), Path(sys.argv[2]))], sys.argv[3], vocabulary=350, learn_from=200)
 """
     assert pair.target is not None
@@ -270,7 +270,7 @@ prepare([Pair(Path(sys.argv[1]), Path(sys.argv[2]))], sys.argv[3], vocabulary=35
 def test_chunks_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = write(tmp_path, "train", made_up(80))
     prepare([pair], tmp_path / "whole", vocabulary=350)
-    monkeypatch.setattr(docflat.preparing, "CHUNK", 5)  # shorter than some documents
+    monkeypatch.setattr(docflat.data.preparing, "CHUNK", 5)  # shorter than some documents
     prepare([pair], tmp_path / "parts", vocabulary=350)
     assert files_of(tmp_path / "whole") == files_of(tmp_path / "parts")
 
@@ -310,7 +310,7 @@ def test_an_error_in_any_pass_leaves_nothing_behind(
 ) -> None:
     pair = write(tmp_path, "train", made_up(50))
     passes = 0
-    reader = docflat.preparing.read_documents
+    reader = docflat.data.preparing.read_documents
 
     def failing(pair: Pair) -> Iterator[Document]:
         nonlocal passes
@@ -319,7 +319,7 @@ def test_an_error_in_any_pass_leaves_nothing_behind(
         if passes == failing_pass:
             raise error
 
-    monkeypatch.setattr(docflat.preparing, "read_documents", failing)
+    monkeypatch.setattr(docflat.data.preparing, "read_documents", failing)
     before = sorted(os.listdir(tmp_path))
     with pytest.raises(type(error)):
         prepare([pair], tmp_path / "out", vocabulary=300)

@@ -10,7 +10,7 @@ import pytest
 
 from docflat import cli
 from docflat.contrastive import ContrastiveExample, read_contrastive
-from docflat.documents import Document
+from docflat.data.documents import Document
 from docflat.genders import Genders
 from docflat.pronouns import choose, find_examples
 

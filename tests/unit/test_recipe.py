@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.recipe import Recipe, Stage, load_recipe
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping

@@ -20,7 +20,8 @@ import pytest
 from sacrebleu.significance import PairedTest
 
 from docflat.checkpoints import ModelConfig, ModelFolder
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.subwords import Subwords
 from docflat.metrics import SegmentMean
 from docflat.recipe import load_recipe
 from docflat.reproduce import runs, workers
@@ -32,7 +33,6 @@ from docflat.reproduce.report import NOT_RUN, Report, markdown
 from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
 from docflat.reproduce.significance import mean_p
 from docflat.reproduce.tables import chosen, tables
-from docflat.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import SYSTEMS

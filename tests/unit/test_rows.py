@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from conftest import corpus_of, literal_rows, numbered_documents, ragged_lengths
-from docflat.batches import Layout
-from docflat.config import RowSettings
-from docflat.rows import MIXED, Rows, document_rows, mix, row_lengths, trim
+from docflat.data.batches import Layout
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import MIXED, Rows, document_rows, mix, row_lengths, trim
 
 SYMBOLS = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
 

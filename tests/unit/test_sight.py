@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docflat.config import RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.sight import Sight, draw_sight, find_sight
 from docflat.systems import SYSTEMS
 

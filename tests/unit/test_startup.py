@@ -121,8 +121,8 @@ from pathlib import Path
 import torch
 from docflat import startup
 from docflat.checkpoints import ModelConfig, save_model
-from docflat.config import ModelSizes, RowSettings
-from docflat.subwords import Subwords
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.subwords import Subwords
 from docflat.systems import SYSTEMS
 from docflat.translator import Translator
 text = ["the ship left", "it was old"]

@@ -19,13 +19,13 @@ import docflat.layers
 import docflat.search
 import docflat.systems.docflat
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
-from docflat.batches import Segments, flatten_side
 from docflat.caches import GlobalContext, KeptContext
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.batches import Segments, flatten_side
+from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.rows import Rows
 from docflat.decoding import SentenceList
 from docflat.given import GivenFlat
 from docflat.layers import Embedding, Norm
-from docflat.rows import Rows
 from docflat.search import Hypothesis, Search, beam_search
 from docflat.systems import SYSTEMS, find_system
 from docflat.systems.docflat import DocFlat, fold_gates

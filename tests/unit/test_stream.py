@@ -36,12 +36,12 @@ from conftest import (
     rows_for,
 )
 from docflat import Translator, cli
-from docflat.batches import Side, make_batch
 from docflat.caches import Keeper
+from docflat.data.batches import Side, make_batch
+from docflat.data.rows import Rows
+from docflat.data.subwords import Subwords
 from docflat.decoding import Decoder
-from docflat.rows import Rows
 from docflat.search import Hypothesis
-from docflat.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.docflat import DocFlat

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
-from docflat.subwords import PIECES, SPECIALS, Subwords
+from docflat.data.subwords import PIECES, SPECIALS, Subwords
 from docflat.support.errors import InputError
 
 ENGLISH = [
@@ -264,7 +264,7 @@ def test_learning_is_deterministic(subwords: Subwords, tmp_path: Path) -> None:
     # In other processes, because hash seeds differ between them; and with the texts in another order and way.
     script = f"""
 import sys
-from docflat.subwords import Subwords
+from docflat.data.subwords import Subwords
 texts = {TEXTS!r}
 Subwords.learn(iter(texts[::-1][:9]), 360, 16, target_texts=texts[::-1][9:]).save(sys.argv[1])
 """

@@ -23,7 +23,7 @@ from conftest import (
 )
 from docflat import cli
 from docflat.checkpoints import ModelConfig, start_from
-from docflat.config import RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.recipe import load_recipe
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS

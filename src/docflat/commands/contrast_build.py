@@ -15,7 +15,7 @@ from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.contrastive import ContrastiveExample
-    from docflat.documents import Document, Pair
+    from docflat.data.documents import Document, Pair
     from docflat.support.console import Advance
 
 
@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     from docflat.contrastive import to_json
-    from docflat.documents import OPENERS
+    from docflat.data.documents import OPENERS
     from docflat.genders import Genders
     from docflat.pronouns import choose, find_examples
     from docflat.support.atomic import write_whole
@@ -75,7 +75,7 @@ def run(arguments: Namespace) -> None:
 
 def _documents(corpora: list[Pair], advance: Advance) -> Iterator[tuple[Path, Document]]:
     """The documents, each with its source file."""
-    from docflat.documents import read_documents
+    from docflat.data.documents import read_documents
 
     for pair in corpora:
         for document in read_documents(pair):

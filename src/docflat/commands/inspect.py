@@ -13,7 +13,7 @@ from docflat.support.console import print_rows
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.documents import Document
+    from docflat.data.documents import Document
     from docflat.inspection import Inspection
 
 
@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _read(arguments: Namespace) -> Document:
-    from docflat.documents import Pair, read_documents
+    from docflat.data.documents import Pair, read_documents
 
     pair = Pair(arguments.source, arguments.target, arguments.boundaries, arguments.docids, arguments.starts)
     documents = list(islice(read_documents(pair), arguments.document))

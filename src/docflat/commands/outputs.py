@@ -14,7 +14,7 @@ def check_output(path: Path | None) -> None:
     """Refuse before the work what could not be written after it."""
     if path is None:
         return
-    from docflat.documents import OPENERS
+    from docflat.data.documents import OPENERS
 
     if path.suffix.lower() in OPENERS:
         raise InputError("is written as plain text: its name must not say otherwise", path)

@@ -13,7 +13,7 @@ from docflat.support.console import print_rows, warn
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.documents import Pair
+    from docflat.data.documents import Pair
 
 
 _FILES: dict[str, Any] = {"nargs": "+", "action": "extend", "type": Path, "metavar": "FILE", "default": []}
@@ -50,7 +50,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.preparing import prepare
+    from docflat.data.preparing import prepare
 
     prepared = prepare(
         pairs(arguments),
@@ -100,7 +100,7 @@ def add_pairs(parser: ArgumentParser) -> None:
 
 def pairs(arguments: Namespace, prefix: str = "") -> list[Pair]:
     """What the options name."""
-    from docflat.documents import Pair
+    from docflat.data.documents import Pair
 
     given = vars(arguments)
     sources = given[f"{prefix}source"]

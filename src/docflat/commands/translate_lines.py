@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.documents import Boundaries, Document
+    from docflat.data.documents import Boundaries, Document
     from docflat.translator import Translator
 
 
@@ -25,7 +25,7 @@ Pair = tuple[str, str, bool]  # a sentence, its translation, and whether that ca
 
 def count_lines(file: Path | None, marking: Marking) -> int | None:
     """How many sentences there are; None: nobody knows before they are read."""
-    from docflat.documents import read_source
+    from docflat.data.documents import read_source
 
     if file is None or file.is_fifo() or file.is_char_device():  # those can be read only once
         return None
@@ -43,7 +43,7 @@ def translate_lines(
     settings: dict[str, Any],
 ) -> None:
     """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document."""
-    from docflat.documents import read_source
+    from docflat.data.documents import read_source
 
     with _open_output(out) as write, _open_input(file) as stream:
         tape = _Tape(stream, file)
@@ -83,7 +83,7 @@ class _Tape:
     """The lines of the input, kept until translations replace them; what marks documents stays."""
 
     def __init__(self, stream: BinaryIO, file: Path | None) -> None:
-        from docflat.documents import kind_of
+        from docflat.data.documents import kind_of
 
         self.name = str(file or "<stdin>")  # read_source tells the format by it
         self.json = kind_of(Path(self.name)) == ".jsonl"
@@ -133,7 +133,7 @@ class _Tape:
 
 
 def _open_input(file: Path | None) -> AbstractContextManager[BinaryIO]:
-    from docflat.documents import OPENERS
+    from docflat.data.documents import OPENERS
 
     if file is None:
         return nullcontext(sys.stdin.buffer)
@@ -152,7 +152,7 @@ def _open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
     # A device or a pipe must not be renamed over.
     partial = path if path.exists() and not path.is_file() else path.with_name(path.name + ".partial")
     try:
-        from docflat.documents import OPENERS
+        from docflat.data.documents import OPENERS
 
         opener = OPENERS.get(path.suffix.lower(), open)
         stream = opener(partial, "wt", encoding="utf-8", newline="\n")

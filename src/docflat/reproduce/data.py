@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from docflat.contrastive import ContrastiveExample, grouped, read_contrastive
-from docflat.corpus import Corpus
+from docflat.data.corpus import Corpus
+from docflat.data.subwords import Subwords
 from docflat.reproduce.grid import DATASETS, set_of
-from docflat.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.testsets import Marking, Side, read_beside, read_reference
 

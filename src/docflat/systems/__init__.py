@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import torch
 
-from docflat.batches import Layout
-from docflat.config import ModelSizes, RowSettings
+from docflat.data.batches import Layout
+from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping
 from docflat.systems.abd import ABD, ABDOptions

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from docflat.attending import Memory
-from docflat.batches import Side
 from docflat.caches import GlobalContext, KeptContext, Mixer
-from docflat.config import ModelSizes
+from docflat.data.batches import Side
+from docflat.data.row_settings import ModelSizes
 from docflat.given import Change
 from docflat.layers import Attention
 from docflat.slots import Paths

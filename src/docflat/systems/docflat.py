@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending
-from docflat.batches import Segments, Side
 from docflat.caches import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
-from docflat.config import ModelSizes
+from docflat.data.batches import Segments, Side
+from docflat.data.row_settings import ModelSizes
 from docflat.given import Change, Given, GivenFlat, attend_masked, given_by_group, given_by_segment, upright, whole
 from docflat.layers import Attention, Gate, Norm, attend, fold, has_step_kernel, is_inference, is_step, step_kernels
 from docflat.slots import FIRST_ROOM, Grown, Paths

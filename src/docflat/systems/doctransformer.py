@@ -18,8 +18,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from docflat.attending import Memory, SegmentAttending
-from docflat.batches import PartName, Segments, Side
-from docflat.config import ModelSizes
+from docflat.data.batches import PartName, Segments, Side
+from docflat.data.row_settings import ModelSizes
 from docflat.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
 from docflat.transformer import Transformer, Vocabulary
 

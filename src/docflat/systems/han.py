@@ -17,8 +17,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from docflat.attending import Memory, SideAttending
-from docflat.batches import PartName, Side
-from docflat.config import ModelSizes
+from docflat.data.batches import PartName, Side
+from docflat.data.row_settings import ModelSizes
 from docflat.given import attend_masked
 from docflat.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
 from docflat.transformer import Transformer, Vocabulary

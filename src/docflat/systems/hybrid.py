@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from docflat.attending import Memory
-from docflat.batches import PartName, Side
-from docflat.config import ModelSizes
+from docflat.data.batches import PartName, Side
+from docflat.data.row_settings import ModelSizes
 from docflat.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
 from docflat.transformer import Transformer, Vocabulary
 

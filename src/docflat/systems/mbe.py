@@ -20,8 +20,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from docflat.attending import Memory, SegmentAttending, SideAttending
-from docflat.batches import Side
-from docflat.config import ModelSizes
+from docflat.data.batches import Side
+from docflat.data.row_settings import ModelSizes
 from docflat.layers import EncoderLayer
 from docflat.transformer import Transformer, Vocabulary
 

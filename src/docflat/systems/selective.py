@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from docflat.attending import Memory
-from docflat.batches import Side
-from docflat.config import ModelSizes
+from docflat.data.batches import Side
+from docflat.data.row_settings import ModelSizes
 from docflat.layers import Attention, FeedForward, Gate, Norm
 from docflat.transformer import Transformer, Vocabulary
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.config import RowSettings
-from docflat.rows import MIXED, Array, Rows, Sentences, document_rows, mix, row_lengths
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import MIXED, Array, Rows, Sentences, document_rows, mix, row_lengths
 
 PartName = Literal["context", "previous", "recurrence"]
 

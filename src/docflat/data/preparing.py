@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from docflat.cleaning import Cleaning
-from docflat.corpus import CorpusWriter, Counts, Part, matching
-from docflat.documents import Pair, read_documents
-from docflat.subwords import Subwords
+from docflat.data.cleaning import Cleaning
+from docflat.data.corpus import CorpusWriter, Counts, Part, matching
+from docflat.data.documents import Pair, read_documents
+from docflat.data.subwords import Subwords
 from docflat.support.atomic import whole_folder
 from docflat.support.console import progress
 from docflat.support.errors import InputError

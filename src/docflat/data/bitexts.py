@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from docflat.documents import Document
+from docflat.data.documents import Document
+from docflat.data.tmx import Languages, Row, clean, matches, tmx_rows
 from docflat.formats.catalogues.po_entries import Entry, decode_po, read_entries
 from docflat.formats.catalogues.xliff import NAMESPACES, Place, find_places, local, state_of
 from docflat.formats.positioned_xml import Element, Xml
 from docflat.formats.safe_reading import MOST_BYTES
 from docflat.support.errors import InputError
-from docflat.tmx import Languages, Row, clean, matches, tmx_rows
 
 _CODES = {"bpt", "ept", "it", "ph", "x", "bx", "ex"}  # what they hold is no text
 

@@ -98,7 +98,7 @@ def _read(pair: Pair, file: Path | BinaryIO, with_target: bool) -> Iterator[Docu
     document = None
     kind = kind_of(pair.source)
     if kind in BITEXTS:
-        from docflat.bitexts import read_bitext
+        from docflat.data.bitexts import read_bitext
 
         chunks = chunks_of(file, pair.source)
         documents = read_bitext(kind, chunks, pair.source, pair.languages, undivided=pair.boundaries == "none")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from docflat.config import RowSettings
+from docflat.data.row_settings import RowSettings
 
 Array = npt.NDArray[Any]
 
