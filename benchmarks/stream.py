@@ -30,11 +30,11 @@ import torch
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.decoding import Decoder, DecodingSettings
 from docflat.language import Language
+from docflat.model.transformer import Vocabulary
 from docflat.probe import Probe, accuracies
 from docflat.search import Ids
 from docflat.support.console import print_table
 from docflat.systems import find_system
-from docflat.transformer import Vocabulary
 from docflat.translator import Translator
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)

@@ -31,12 +31,12 @@ from docflat.data.subwords import Subwords
 from docflat.decoding import SentenceList
 from docflat.learner import Learner, rates_of
 from docflat.meter import Meter
+from docflat.model.transformer import Vocabulary
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.steps import Step, steps_from
 from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system
-from docflat.transformer import Vocabulary
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
 

@@ -37,12 +37,12 @@ from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.graphs import shapes_around
 from docflat.learner import SAMPLE, Learner
+from docflat.model.transformer import Vocabulary
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.steps import Step
 from docflat.support.console import print_table
 from docflat.systems import find_system
-from docflat.transformer import Vocabulary
 
 SMOOTHING, DROPOUT = 0.1, 0.1
 ROW = 32  # tokens of a row for the stock Transformer

@@ -37,7 +37,6 @@ import numpy as np
 import torch
 from train_peers import marian, say
 
-from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, save_model, vocabulary_of
 from docflat.data.batches import Layout, Side, flatten_side
 from docflat.data.row_settings import ModelSizes, RowSettings
@@ -45,6 +44,7 @@ from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding import DecodingSettings, SentenceList
 from docflat.export import export_ctranslate2
+from docflat.model.cache.decoding_state import GlobalContext
 from docflat.quantization import quantize
 from docflat.search import beam_search
 from docflat.support.console import print_table

@@ -18,9 +18,9 @@ from torch import Tensor
 from docflat.data.batches import Batch, Batches, Layout, Plan, make_batch
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.rows import Rows
+from docflat.model.transformer import Transformer, Vocabulary
 from docflat.systems import SYSTEMS, System
 from docflat.systems.docflat import FlatBatchAttention
-from docflat.transformer import Transformer, Vocabulary
 
 PAD, BOS, EOS, MASK = range(4)
 TEXT_SIZE, INDEX_TOKENS = 24, 6

@@ -21,13 +21,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from docflat.attending import Memory, TargetAttending
 from docflat.checkpoints import ModelFolder
 from docflat.data.batches import Side, flatten_side
 from docflat.data.rows import Rows
 from docflat.data.subwords import SideName
 from docflat.decoding import SentenceList
-from docflat.layers import Attention, DecoderLayer, Reach
+from docflat.model.batch_attention import Memory, TargetAttending
+from docflat.model.layers import Attention, DecoderLayer, Reach
 from docflat.scoring import Scorer
 from docflat.sentences import Range
 

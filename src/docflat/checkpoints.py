@@ -23,11 +23,11 @@ from torch.overrides import TorchFunctionMode
 from docflat import compact
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
+from docflat.model.transformer import Transformer, Vocabulary
 from docflat.support.atomic import whole_folder, write_whole
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import System, find_system
-from docflat.transformer import Transformer, Vocabulary
 
 FORMAT = 1
 

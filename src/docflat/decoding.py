@@ -13,14 +13,14 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 
-from docflat.attending import Memory
-from docflat.caches import GlobalContext, Keeper, KeptContext
 from docflat.data.batches import Layout, Side, flatten_side
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Rows, trim
+from docflat.model.batch_attention import Memory
+from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
+from docflat.model.transformer import Transformer
 from docflat.search import Ids, beam_search
 from docflat.support.errors import InputError
-from docflat.transformer import Transformer
 from docflat.windows import Window, keep, lay_windows
 
 Mode = Literal["sentence", "two-pass", "sequential", "stream"]

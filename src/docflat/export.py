@@ -16,7 +16,7 @@ from torch import nn
 
 from docflat.checkpoints import ModelFolder, load_model, read_weights
 from docflat.compact import pack, save_in_parts
-from docflat.layers import Attention, FeedForward
+from docflat.model.layers import Attention, FeedForward
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
 from docflat.systems.doc2doc import Doc2Doc

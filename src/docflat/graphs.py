@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from docflat.data.batches import Batch, Segments, Side
-from docflat.loss import IGNORED
-from docflat.transformer import Transformer
+from docflat.model.loss import IGNORED
+from docflat.model.transformer import Transformer
 
 TILE = 64  # tokens, of the attention kernels: shapes are multiples of it
 LONGEST_PADDING = 256  # tokens of one segment: padding attends to itself, at a cost that grows with the square

@@ -14,13 +14,13 @@ from torch.nn.parallel import DistributedDataParallel
 from docflat.checkpoints import Progress
 from docflat.data.batches import Batch, Batches
 from docflat.graphs import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
-from docflat.layers import has_kernel
 from docflat.meter import Meter
+from docflat.model.layers import has_kernel
+from docflat.model.transformer import Transformer
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.steps import Step
 from docflat.support.console import warn
-from docflat.transformer import Transformer
 
 SAMPLE = 64  # batches, from which the shapes of a graph are taken
 

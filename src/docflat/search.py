@@ -18,19 +18,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from docflat.attending import Memory
-from docflat.caches import Decoding, GlobalContext, KeptContext
 from docflat.data.batches import Side
-from docflat.given import Change
-from docflat.layers import is_recent
-from docflat.slots import FIRST_ROOM
+from docflat.model.batch_attention import Memory
+from docflat.model.cache.decoding_state import Decoding, GlobalContext, KeptContext
+from docflat.model.cache.fixed_keys import Change
+from docflat.model.cache.hypotheses import FIRST_ROOM
+from docflat.model.layers import is_recent
+from docflat.model.transformer import Transformer, Vocabulary
 from docflat.support.console import warn
-from docflat.transformer import Transformer, Vocabulary
 
 beam_kernels: Any = None
 if torch.cuda.is_available():
     with suppress(ImportError):  # no Triton for this platform; torch alone does the same, slower
-        from docflat import beam_kernels
+        from docflat.model.kernels import beam as beam_kernels
 
 Ids = list[int]
 NEVER = float("-inf")

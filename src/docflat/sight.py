@@ -17,8 +17,8 @@ from docflat.data.batches import make_batch
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.rows import document_rows
 from docflat.decoding import SentenceList
+from docflat.model.transformer import Transformer, Vocabulary
 from docflat.systems import System
-from docflat.transformer import Transformer, Vocabulary
 
 Seen = npt.NDArray[np.bool_]  # (rows, sentences)
 VOCABULARY = Vocabulary(size=96, text_size=64, bos=1, eos=2, mask=3)

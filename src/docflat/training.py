@@ -32,6 +32,7 @@ from docflat.data.subwords import Subwords
 from docflat.learner import Learner, rates_of
 from docflat.log import Log
 from docflat.meter import Meter
+from docflat.model.transformer import Transformer
 from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.shipped import model_folder
@@ -41,7 +42,6 @@ from docflat.support.console import warn
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import System, find_system
-from docflat.transformer import Transformer
 from docflat.validation import Validation
 
 # What may differ when a training goes on: when it ends and what it shows, not what it computes.

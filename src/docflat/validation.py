@@ -12,9 +12,9 @@ from docflat.checkpoints import ModelFolder
 from docflat.data.batches import Plan
 from docflat.data.corpus import Corpus
 from docflat.decoding import DecodingSettings, Mode
+from docflat.model.transformer import Transformer
 from docflat.processes import Processes
 from docflat.search import Ids
-from docflat.transformer import Transformer
 from docflat.translator import Translator
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from docflat.caches import KeysValues
 from docflat.data.rows import Rows
+from docflat.model.cache.decoding_state import KeysValues
 
 if TYPE_CHECKING:
     from docflat.data.subwords import SideName

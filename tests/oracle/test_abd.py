@@ -29,8 +29,8 @@ from conftest import (
     rows_array,
     slow_attention,
 )
-from docflat.caches import GlobalContext
 from docflat.data.batches import flatten_side
+from docflat.model.cache.decoding_state import GlobalContext
 from docflat.systems.abd import ABDOptions
 from slow import assert_same_gradients, decoder_layer, embedded, encoder_layer, logits_of, normed
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from conftest import EOS, Document, batch_of, build, random_documents
-from docflat.transformer import Transformer
+from docflat.model.transformer import Transformer
 from slow import (
     assert_same_gradients,
     embedded,

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from docflat import loss as losses
-from docflat.loss import cross_entropy
+from docflat.model.loss import cross_entropy
 
 
 def parts(tokens: int = 50, size: int = 37, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:

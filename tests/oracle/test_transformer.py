@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from conftest import BOS, EOS, TEXT_SIZE, batch_of, build, random_documents
 from docflat.data.batches import Batch, Segments
-from docflat.layers import Attention
-from docflat.transformer import Transformer
+from docflat.model.layers import Attention
+from docflat.model.transformer import Transformer
 
 
 def padded(flat: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:

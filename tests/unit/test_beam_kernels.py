@@ -14,15 +14,15 @@ from torch import Tensor
 import docflat.search
 from conftest import batch_of, build, corpus_of, layout_for, random_documents, rows_array
 from docflat.data.batches import flatten_side
+from docflat.model.transformer import Vocabulary
 from docflat.search import GPU_STRETCH, Beam, Search
-from docflat.transformer import Vocabulary
 
 on_gpu = torch.cuda.is_available()
 if not on_gpu:
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="Triton comes with torch for GPUs only")
 
-from docflat import beam_kernels  # noqa: E402
+from docflat.model.kernels import beam as beam_kernels  # noqa: E402
 
 DEVICE = torch.device("cuda" if on_gpu else "cpu")
 NEVER = float("-inf")

@@ -48,23 +48,23 @@ from conftest import (
     slow_gate,
     slow_norm,
 )
-from docflat.caches import GlobalContext
 from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.data.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding import Decoder, DecodingSettings
-from docflat.given import Given
-from docflat.layers import Attention
+from docflat.model.cache.decoding_state import GlobalContext
+from docflat.model.cache.fixed_keys import Given
+from docflat.model.cache.hypotheses import Paths
+from docflat.model.layers import Attention
+from docflat.model.transformer import Transformer
 from docflat.search import Search, beam_search
-from docflat.slots import Paths
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.abd import ABD
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
-from docflat.transformer import Transformer
 from docflat.translator import Translator, split_long
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}

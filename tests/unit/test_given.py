@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from docflat.data.batches import Segments
-from docflat.given import Given, Padding, given_by_group, upright
+from docflat.model.cache.fixed_keys import Given, Padding, given_by_group, upright
 
 
 def given_of(sizes: list[int], keys: int) -> tuple[Given, torch.Tensor, torch.Tensor]:

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from docflat.data.batches import Segments
-from docflat.layers import attend_padded
+from docflat.model.layers import attend_padded
 
 on_gpu = torch.cuda.is_available()
 if not on_gpu:
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="Triton comes with torch for GPUs only")
 
-from docflat import kernels  # noqa: E402
+from docflat.model.kernels import segment_attention as kernels  # noqa: E402
 
 DEVICE = "cuda" if on_gpu else "cpu"
 # Segments of less than a tile, of exactly one, of several, without queries, without keys.

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
-from docflat import layers
 from docflat.data.batches import Segments, make_batch
-from docflat.layers import attend
+from docflat.model import layers
+from docflat.model.layers import attend
 
 
 def segments_of(*lengths: int) -> Segments:

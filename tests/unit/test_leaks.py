@@ -20,7 +20,7 @@ from conftest import (
     build_variant,
     random_documents,
 )
-from docflat.transformer import Transformer
+from docflat.model.transformer import Transformer
 
 # The mean of a target row holds its later tokens: systems/abd.py warns of it, oracle/test_abd.py shows it.
 SEES_LATER_TOKENS = {"abd, both sides"}

@@ -12,11 +12,11 @@ from torch import nn
 
 import docflat.quantization
 from conftest import VARIANTS, batch_of, build_variant, random_documents
-from docflat.layers import Gate, SplitLinear, fold
+from docflat.model.layers import Gate, SplitLinear, fold
+from docflat.model.transformer import Transformer
 from docflat.quantization import Int8Embedding, Int8Linear, Int8Weight, quantize
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, fold_gates
-from docflat.transformer import Transformer
 from docflat.translator import Translator
 
 

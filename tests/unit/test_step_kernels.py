@@ -13,30 +13,31 @@ import pytest
 import torch
 from torch import Tensor
 
-import docflat.caches
-import docflat.given
-import docflat.layers
+import docflat.model.cache.decoding_state
+import docflat.model.cache.fixed_keys
+import docflat.model.layers
 import docflat.search
 import docflat.systems.docflat
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
-from docflat.caches import GlobalContext, KeptContext
 from docflat.data.batches import Segments, flatten_side
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.rows import Rows
 from docflat.decoding import SentenceList
-from docflat.given import GivenFlat
-from docflat.layers import Embedding, Norm
+from docflat.model.cache.decoding_state import GlobalContext, KeptContext
+from docflat.model.cache.fixed_keys import GivenFlat
+from docflat.model.layers import Embedding, Norm
+from docflat.model.transformer import Vocabulary
 from docflat.search import Hypothesis, Search, beam_search
 from docflat.systems import SYSTEMS, find_system
 from docflat.systems.docflat import DocFlat, fold_gates
-from docflat.transformer import Vocabulary
 
 on_gpu = torch.cuda.is_available()
 if not on_gpu:
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="Triton comes with torch for GPUs only")
 
-from docflat import kernels, step_kernels  # noqa: E402
+from docflat.model.kernels import decoding_step as step_kernels  # noqa: E402
+from docflat.model.kernels import segment_attention as kernels  # noqa: E402
 
 DEVICE = "cuda" if on_gpu else "cpu"
 DTYPE: Any = torch.bfloat16 if on_gpu else torch.float32
@@ -270,7 +271,7 @@ def test_tokens_with_their_places(dim: int) -> None:
     embedding = Embedding(50, 40, dim).to(DEVICE, DTYPE)
     tokens = torch.randint(50, (5, 4), device=DEVICE).T
     positions = torch.tensor([0, 3, 257, 1999], device=DEVICE)[:, None]
-    frequencies = docflat.layers.angles_of_one(dim, tokens.device)
+    frequencies = docflat.model.layers.angles_of_one(dim, tokens.device)
     found = step_kernels.embed(tokens, positions, embedding.weight.detach(), frequencies)
     expected = embedding(tokens, positions).detach()
     close = CLOSE if on_gpu else {"rtol": 1e-5, "atol": 1e-4}
@@ -290,10 +291,15 @@ def test_tokens_of_a_flat_sequence_with_their_places(everywhere: None) -> None:
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels are run on a CPU and in float32 too: in the interpreter that is right, if nothing else."""
-    for module in (docflat.layers, docflat.given, docflat.caches, docflat.systems.docflat):
+    for module in (
+        docflat.model.layers,
+        docflat.model.cache.fixed_keys,
+        docflat.model.cache.decoding_state,
+        docflat.systems.docflat,
+    ):
         monkeypatch.setattr(module, "step_kernels", step_kernels)
-    monkeypatch.setattr(docflat.layers, "kernels", kernels)
-    monkeypatch.setattr(docflat.layers, "has_kernels", lambda x: True)
+    monkeypatch.setattr(docflat.model.layers, "kernels", kernels)
+    monkeypatch.setattr(docflat.model.layers, "has_kernels", lambda x: True)
 
 
 class Case:
@@ -376,7 +382,7 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
 ) -> None:
     """Rows end at different times, and room is made several times; for two at first more than will be used."""
     monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
-    for module in (docflat.caches, docflat.systems.docflat):
+    for module in (docflat.model.cache.decoding_state, docflat.systems.docflat):
         monkeypatch.setattr(module, "FIRST_ROOM", 2 if variant not in ("doc2doc", "docflat-d") else 5)
     case = Case(variant, range(5) if kind == "alone" else None)
     context = case.context(kind)
@@ -504,7 +510,7 @@ def test_on_a_gpu_a_recorded_search_with_kernels_scores_as_one_with_neither(
         with torch.inference_mode():
             found = beam_search(model, model.encode(source), *given)
             with monkeypatch.context() as patch:
-                patch.setattr(docflat.layers, "kernels", None)
+                patch.setattr(docflat.model.layers, "kernels", None)
                 patch.setattr(docflat.search, "beam_kernels", None)
                 plain = Search(model, model.encode(source), *given)
                 plain.run()

@@ -36,17 +36,17 @@ from conftest import (
     rows_for,
 )
 from docflat import Translator, cli
-from docflat.caches import Keeper
 from docflat.data.batches import Side, make_batch
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding import Decoder
+from docflat.model.cache.decoding_state import Keeper
+from docflat.model.transformer import Transformer
 from docflat.search import Hypothesis
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
-from docflat.transformer import Transformer
 from docflat.windows import Window
 
 MIXING = [variant for variant, (name, _) in VARIANTS.items() if "batch" in TESTED[name].source + TESTED[name].target]

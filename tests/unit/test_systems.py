@@ -24,10 +24,10 @@ from conftest import (
 from docflat import cli
 from docflat.checkpoints import ModelConfig, start_from
 from docflat.data.row_settings import RowSettings
+from docflat.model.transformer import Transformer
 from docflat.recipe import load_recipe
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
-from docflat.transformer import Transformer
 from docflat.translator import Translator
 
 Settings = dict[str, Any]

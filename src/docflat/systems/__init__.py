@@ -10,6 +10,7 @@ import torch
 
 from docflat.data.batches import Layout
 from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.model.transformer import Transformer, Vocabulary
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping
 from docflat.systems.abd import ABD, ABDOptions
@@ -23,7 +24,6 @@ from docflat.systems.hybrid import MOST_SENTENCES, Hybrid
 from docflat.systems.mbe import MBE
 from docflat.systems.selective import Selective, SelectiveOptions
 from docflat.systems.sent2sent import Sent2Sent
-from docflat.transformer import Transformer, Vocabulary
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from docflat.attending import Memory
-from docflat.caches import GlobalContext, KeptContext, Mixer
 from docflat.data.batches import Side
 from docflat.data.row_settings import ModelSizes
-from docflat.given import Change
-from docflat.layers import Attention
-from docflat.slots import Paths
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory
+from docflat.model.cache.decoding_state import GlobalContext, KeptContext, Mixer
+from docflat.model.cache.fixed_keys import Change
+from docflat.model.cache.hypotheses import Paths
+from docflat.model.layers import Attention
+from docflat.model.transformer import Transformer, Vocabulary
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from docflat.transformer import Transformer
+from docflat.model.transformer import Transformer
 
 
 class Doc2Doc(Transformer):

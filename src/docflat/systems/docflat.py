@@ -20,14 +20,33 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from docflat.attending import Memory, SideAttending
-from docflat.caches import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
 from docflat.data.batches import Segments, Side
 from docflat.data.row_settings import ModelSizes
-from docflat.given import Change, Given, GivenFlat, attend_masked, given_by_group, given_by_segment, upright, whole
-from docflat.layers import Attention, Gate, Norm, attend, fold, has_step_kernel, is_inference, is_step, step_kernels
-from docflat.slots import FIRST_ROOM, Grown, Paths
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory, SideAttending
+from docflat.model.cache.decoding_state import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
+from docflat.model.cache.fixed_keys import (
+    Change,
+    Given,
+    GivenFlat,
+    attend_masked,
+    given_by_group,
+    given_by_segment,
+    upright,
+    whole,
+)
+from docflat.model.cache.hypotheses import FIRST_ROOM, Grown, Paths
+from docflat.model.layers import (
+    Attention,
+    Gate,
+    Norm,
+    attend,
+    fold,
+    has_step_kernel,
+    is_inference,
+    is_step,
+    step_kernels,
+)
+from docflat.model.transformer import Transformer, Vocabulary
 
 
 @dataclass(frozen=True)

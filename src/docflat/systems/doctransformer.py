@@ -17,11 +17,11 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.attending import Memory, SegmentAttending
 from docflat.data.batches import PartName, Segments, Side
 from docflat.data.row_settings import ModelSizes
-from docflat.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory, SegmentAttending
+from docflat.model.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
+from docflat.model.transformer import Transformer, Vocabulary
 
 
 class ContextReader(nn.Module):

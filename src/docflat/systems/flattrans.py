@@ -16,10 +16,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.attending import Memory, SegmentAttending, SideAttending
 from docflat.data.batches import Side
 from docflat.data.row_settings import ModelSizes
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory, SegmentAttending, SideAttending
+from docflat.model.transformer import Transformer, Vocabulary
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from docflat.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Reach
-from docflat.transformer import Transformer
+from docflat.model.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Reach
+from docflat.model.transformer import Transformer
 
 TOP_LAYERS = 2
 

@@ -16,12 +16,12 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.attending import Memory, SideAttending
 from docflat.data.batches import PartName, Side
 from docflat.data.row_settings import ModelSizes
-from docflat.given import attend_masked
-from docflat.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory, SideAttending
+from docflat.model.cache.fixed_keys import attend_masked
+from docflat.model.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
+from docflat.model.transformer import Transformer, Vocabulary
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.attending import Memory
 from docflat.data.batches import PartName, Side
 from docflat.data.row_settings import ModelSizes
-from docflat.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory
+from docflat.model.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
+from docflat.model.transformer import Transformer, Vocabulary
 
 MOST_SENTENCES = 20  # of a group
 _SLOTS = 24  # no fewer than that, and heads stay a multiple of 8 wide

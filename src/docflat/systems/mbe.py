@@ -19,11 +19,11 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.attending import Memory, SegmentAttending, SideAttending
 from docflat.data.batches import Side
 from docflat.data.row_settings import ModelSizes
-from docflat.layers import EncoderLayer
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory, SegmentAttending, SideAttending
+from docflat.model.layers import EncoderLayer
+from docflat.model.transformer import Transformer, Vocabulary
 
 
 class MBE(Transformer):

@@ -18,11 +18,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from docflat.attending import Memory
 from docflat.data.batches import Side
 from docflat.data.row_settings import ModelSizes
-from docflat.layers import Attention, FeedForward, Gate, Norm
-from docflat.transformer import Transformer, Vocabulary
+from docflat.model.batch_attention import Memory
+from docflat.model.layers import Attention, FeedForward, Gate, Norm
+from docflat.model.transformer import Transformer, Vocabulary
 
 
 @dataclass(frozen=True)

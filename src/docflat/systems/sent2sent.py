@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from docflat.transformer import Transformer
+from docflat.model.transformer import Transformer
 
 
 class Sent2Sent(Transformer):

@@ -21,7 +21,8 @@ kernels: Any = None
 step_kernels: Any = None
 if torch.cuda.is_available():
     with contextlib.suppress(ImportError):  # no Triton for this platform; the padded layout does the same, slower
-        from docflat import kernels, step_kernels
+        from docflat.model.kernels import decoding_step as step_kernels
+        from docflat.model.kernels import segment_attention as kernels
 
 # What a token sees of its own side: its row, its sentence alone, its sentence and the one before it.
 # Of the source: the row, the sentence that its own one translates, or what was encoded apart as context.

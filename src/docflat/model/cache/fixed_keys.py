@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import Segments
-from docflat.layers import has_kernel, has_step_kernel, step_kernels
+from docflat.model.layers import has_kernel, has_step_kernel, step_kernels
 
 Change = Callable[[Tensor], Tensor]
 

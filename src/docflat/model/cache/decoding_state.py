@@ -9,11 +9,21 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from docflat.attending import Memory, TargetAttending
 from docflat.data.batches import Side
-from docflat.given import Change, Given, GivenFlat, Padding, attend_few, attend_masked, attend_part, hide, whole
-from docflat.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
-from docflat.slots import FIRST_ROOM, Grown, Paths
+from docflat.model.batch_attention import Memory, TargetAttending
+from docflat.model.cache.fixed_keys import (
+    Change,
+    Given,
+    GivenFlat,
+    Padding,
+    attend_few,
+    attend_masked,
+    attend_part,
+    hide,
+    whole,
+)
+from docflat.model.cache.hypotheses import FIRST_ROOM, Grown, Paths
+from docflat.model.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
 
 Newest = tuple[Tensor, Tensor, Tensor]  # queries, keys and values of the newest tokens, (rows, beam, heads, size) each
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import Segments, Side
-from docflat.layers import Attention, Reach, attend
+from docflat.model.layers import Attention, Reach, attend
 
 
 @dataclass(frozen=True)

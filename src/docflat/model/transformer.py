@@ -8,13 +8,20 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.attending import Memory, SideAttending, TargetAttending
-from docflat.caches import CachedAttending, Decoding, GlobalContext, KeptContext, Mixer, PrefixAttending
 from docflat.data.batches import Batch, PartName, Side
 from docflat.data.row_settings import ModelSizes
-from docflat.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
-from docflat.loss import cross_entropy, grade
-from docflat.slots import Paths
+from docflat.model.batch_attention import Memory, SideAttending, TargetAttending
+from docflat.model.cache.decoding_state import (
+    CachedAttending,
+    Decoding,
+    GlobalContext,
+    KeptContext,
+    Mixer,
+    PrefixAttending,
+)
+from docflat.model.cache.hypotheses import Paths
+from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
+from docflat.model.loss import cross_entropy, grade
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from docflat.given import Change, upright, whole
+from docflat.model.cache.fixed_keys import Change, upright, whole
 
 FIRST_ROOM = 32  # steps that tensors have room for at first, where they stay; then for as many again as there were
 
