@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from docflat.data.row_settings import RowSettings
-from docflat.sight import Sight, draw_sight, find_sight
 from docflat.systems import SYSTEMS
+from docflat.systems.visibility import Sight, draw_sight, find_sight
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

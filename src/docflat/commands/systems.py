@@ -41,8 +41,8 @@ def run(arguments: Namespace) -> None:
 
 
 def draw_all(folder: Path) -> None:
-    from docflat.sight import draw_sight, find_sight
     from docflat.systems import SYSTEMS
+    from docflat.systems.visibility import draw_sight, find_sight
 
     try:
         import matplotlib  # noqa: F401
