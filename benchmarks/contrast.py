@@ -18,7 +18,6 @@ from pathlib import Path
 
 import torch
 
-from docflat.checkpoints import ModelConfig, ModelFolder
 from docflat.contexts import draw, score_examples
 from docflat.contrastive import ContrastiveExample, read_contrastive
 from docflat.data.row_settings import ModelSizes, RowSettings
@@ -26,6 +25,7 @@ from docflat.data.subwords import Subwords
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translator import Translator
+from docflat.weights.folders import ModelConfig, ModelFolder
 
 
 def made_up(examples: Sequence[ContrastiveExample], system: str, device: str) -> Translator:

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.checkpoints import Progress, vocabulary_of
 from docflat.data.batches import Batch, Batches
 from docflat.data.corpus import Corpus
 from docflat.data.row_settings import ModelSizes, RowSettings
@@ -37,6 +36,7 @@ from docflat.recipe import Recipe, Stage
 from docflat.steps import Step, steps_from
 from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system
+from docflat.weights.folders import Progress, vocabulary_of
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
 

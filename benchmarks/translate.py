@@ -37,19 +37,19 @@ import numpy as np
 import torch
 from train_peers import marian, say
 
-from docflat.checkpoints import ModelConfig, ModelFolder, save_model, vocabulary_of
 from docflat.data.batches import Layout, Side, flatten_side
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding import DecodingSettings, SentenceList
-from docflat.export import export_ctranslate2
 from docflat.model.cache.decoding_state import GlobalContext
-from docflat.quantization import quantize
 from docflat.search import beam_search
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.systems.docflat import fold_gates
+from docflat.weights.export import export_ctranslate2
+from docflat.weights.folders import ModelConfig, ModelFolder, save_model, vocabulary_of
+from docflat.weights.int8_products import quantize
 
 CTRANSLATE2, HUGGING_FACE = "CTranslate2 sent2sent", "Hugging Face generate"
 START_CTRANSLATE2 = """

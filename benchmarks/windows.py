@@ -20,10 +20,10 @@ from typing import Any
 import sacrebleu
 
 from docflat.search import Ids
-from docflat.shipped import ENGLISH_GERMAN
 from docflat.support.console import print_table
 from docflat.testsets import Marking, read_beside, read_reference
 from docflat.translator import Translator
+from docflat.weights.shipped import ENGLISH_GERMAN
 
 
 def main() -> None:

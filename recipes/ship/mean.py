@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from docflat.checkpoints import check_fit, load_model, read_weights, save_model
+from docflat.weights.folders import check_fit, load_model, read_weights, save_model
 
 
 def main(before: str, after: str, share: str, out: str) -> None:

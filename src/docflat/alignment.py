@@ -21,7 +21,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from docflat.checkpoints import ModelFolder
 from docflat.data.batches import Side, flatten_side
 from docflat.data.rows import Rows
 from docflat.data.subwords import SideName
@@ -30,6 +29,7 @@ from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, DecoderLayer, Reach
 from docflat.scoring import Scorer
 from docflat.sentences import Range
+from docflat.weights.folders import ModelFolder
 
 Weights = npt.NDArray[np.float64]  # (target words, source words)
 Links = list[tuple[int, int]]  # (source word, target word)

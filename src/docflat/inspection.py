@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.checkpoints import ModelFolder
 from docflat.data.batches import Segments, Side, flatten_side
 from docflat.data.rows import Rows, trim
 from docflat.data.subwords import SideName, Subwords
@@ -26,6 +25,7 @@ from docflat.search import Ids
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 from docflat.translator import Translator
+from docflat.weights.folders import ModelFolder
 
 # More is nothing to look at, and a page grows with the square of its windows.
 MOST_SENTENCES = 1000  # of a document

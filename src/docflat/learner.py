@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from docflat.checkpoints import Progress
 from docflat.data.batches import Batch, Batches
 from docflat.graphs import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
 from docflat.meter import Meter
@@ -21,6 +20,7 @@ from docflat.processes import Processes
 from docflat.recipe import Recipe, Stage
 from docflat.steps import Step
 from docflat.support.console import warn
+from docflat.weights.folders import Progress
 
 SAMPLE = 64  # batches, from which the shapes of a graph are taken
 

@@ -8,12 +8,12 @@ import time
 import torch
 from torch import Tensor
 
-from docflat.checkpoints import Progress
 from docflat.data.batches import Batch
 from docflat.log import Log
 from docflat.model.transformer import Transformer
 from docflat.processes import Processes
 from docflat.recipe import Stage
+from docflat.weights.folders import Progress
 
 # Dense bf16 peak of the data sheets, FLOP/s, for the share of it that training reaches (MFU).
 PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "A40": 149.7e12, "L40": 181e12}

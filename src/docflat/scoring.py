@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.checkpoints import ModelFolder
 from docflat.data.batches import Layout, Segments, Side, flatten_side, labels_of, make_batch
 from docflat.data.rows import Array, Rows, row_lengths, trim
 from docflat.decoding import DecodingSettings, SentenceList
@@ -21,6 +20,7 @@ from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, Reach, attend
 from docflat.model.transformer import Transformer
 from docflat.search import Ids
+from docflat.weights.folders import ModelFolder
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from torch import Tensor
 
-from docflat.checkpoints import Progress
 from docflat.data.batches import Batch, Batches, Plan
 from docflat.processes import Processes
+from docflat.weights.folders import Progress
 
 T = TypeVar("T")
 

@@ -13,7 +13,23 @@ from typing import Any
 import torch
 
 from docflat import __version__
-from docflat.checkpoints import (
+from docflat.data.batches import Batches
+from docflat.data.corpus import Array, Corpus
+from docflat.data.subwords import Subwords
+from docflat.learner import Learner, rates_of
+from docflat.log import Log
+from docflat.meter import Meter
+from docflat.model.transformer import Transformer
+from docflat.processes import Processes
+from docflat.recipe import Recipe, Stage
+from docflat.steps import ahead, steps_from
+from docflat.support.atomic import alone
+from docflat.support.console import warn
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import to_mapping
+from docflat.systems import System, find_system
+from docflat.validation import Validation
+from docflat.weights.folders import (
     Checkpoints,
     ModelConfig,
     ModelFolder,
@@ -26,23 +42,7 @@ from docflat.checkpoints import (
     vocabulary_of,
     write_json,
 )
-from docflat.data.batches import Batches
-from docflat.data.corpus import Array, Corpus
-from docflat.data.subwords import Subwords
-from docflat.learner import Learner, rates_of
-from docflat.log import Log
-from docflat.meter import Meter
-from docflat.model.transformer import Transformer
-from docflat.processes import Processes
-from docflat.recipe import Recipe, Stage
-from docflat.shipped import model_folder
-from docflat.steps import ahead, steps_from
-from docflat.support.atomic import alone
-from docflat.support.console import warn
-from docflat.support.errors import InputError
-from docflat.support.strict_yaml import to_mapping
-from docflat.systems import System, find_system
-from docflat.validation import Validation
+from docflat.weights.shipped import model_folder
 
 # What may differ when a training goes on: when it ends and what it shows, not what it computes.
 CHANGEABLE = {

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from docflat.checkpoints import ModelFolder, load_model
-from docflat.compact import is_compact
 from docflat.data.subwords import Subwords
 from docflat.decoding import Decoder, DecodingSettings
-from docflat.quantization import Int8Embedding, has_int8, load_int8
 from docflat.search import Ids
-from docflat.shipped import ENGLISH_GERMAN, languages_of, model_folder
 from docflat.support.errors import InputError
 from docflat.systems.docflat import fold_gates
+from docflat.weights.folders import ModelFolder, load_model
+from docflat.weights.int8_files import is_compact
+from docflat.weights.int8_products import Int8Embedding, has_int8, load_int8
+from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
     from docflat.alignment import Aligner, Weights

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from docflat.checkpoints import ModelFolder
 from docflat.data.batches import Plan
 from docflat.data.corpus import Corpus
 from docflat.decoding import DecodingSettings, Mode
@@ -16,6 +15,7 @@ from docflat.model.transformer import Transformer
 from docflat.processes import Processes
 from docflat.search import Ids
 from docflat.translator import Translator
+from docflat.weights.folders import ModelFolder
 
 
 class Validation:

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docflat.checkpoints import load_model
 from docflat.cli import run
 from docflat.data.batches import flatten_side
 from docflat.data.rows import Rows
 from docflat.decoding import Decoder, DecodingSettings, SentenceList
 from docflat.scoring import Scorer
 from docflat.search import Ids
+from docflat.weights.folders import load_model
 
 from .conftest import run_training, stage
 

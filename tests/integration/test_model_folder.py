@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 import docflat
 from docflat import Translator
-from docflat.checkpoints import load_model, save_model
 from docflat.support.errors import InputError
+from docflat.weights.folders import load_model, save_model
 
 from .conftest import made_up_documents, prepare_documents, run_training, stage
 

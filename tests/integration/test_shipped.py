@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from docflat import Translator
-from docflat.checkpoints import load_model, save_model
 from docflat.cli import run
 from docflat.processes import Processes
-from docflat.quantization import Int8Embedding
 from docflat.recipe import load_recipe
-from docflat.shipped import ENGLISH_GERMAN, model_folder
 from docflat.training import Data, StageTraining
+from docflat.weights.folders import load_model, save_model
+from docflat.weights.int8_products import Int8Embedding
+from docflat.weights.shipped import ENGLISH_GERMAN, model_folder
 
 ROOT = Path(__file__).parents[2]
 CHAIN = ["Good morning.", "We are all here.", "The commission has adopted a new report.", "It has forty pages."]

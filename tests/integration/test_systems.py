@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from docflat import Translator
-from docflat.checkpoints import load_model, save_model
 from docflat.data.batches import Batches
 from docflat.data.corpus import Corpus
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
+from docflat.weights.folders import load_model, save_model
 
 from .conftest import Mapping, made_up_documents, outcome, run_training, stage
 from .test_training import STILL, checkpoint, plain_loss, weights_of

@@ -20,7 +20,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from conftest import batch_of, build, random_documents
-from docflat.checkpoints import load_model
 from docflat.data.batches import Batches
 from docflat.data.corpus import Corpus
 from docflat.data.documents import Pair
@@ -30,6 +29,7 @@ from docflat.support.atomic import alone
 from docflat.support.errors import InputError
 from docflat.training import learning_rate
 from docflat.translator import Translator
+from docflat.weights.folders import load_model
 
 from .conftest import (
     ENVIRONMENT,

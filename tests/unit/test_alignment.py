@@ -10,8 +10,8 @@ import torch
 
 from conftest import batch_of, build, random_documents
 from docflat.alignment import Aligner, RecordingAttending, _places, _View, diagonal, find_links, find_words
-from docflat.checkpoints import ModelFolder, load_model
 from docflat.model.layers import Attention, Reach
+from docflat.weights.folders import ModelFolder, load_model
 
 MODEL = Path(__file__).parent.parent / "data" / "model-format-1"
 

@@ -48,7 +48,6 @@ from conftest import (
     slow_gate,
     slow_norm,
 )
-from docflat.checkpoints import ModelConfig, ModelFolder, vocabulary_of
 from docflat.data.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
@@ -66,6 +65,7 @@ from docflat.systems.abd import ABD
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
 from docflat.translator import Translator, split_long
+from docflat.weights.folders import ModelConfig, ModelFolder, vocabulary_of
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 NEVER = (PAD, BOS, MASK)

@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-import docflat.quantization
+import docflat.weights.int8_products
 from conftest import VARIANTS, batch_of, build_variant, random_documents
 from docflat.model.layers import Gate, SplitLinear, fold
 from docflat.model.transformer import Transformer
-from docflat.quantization import Int8Embedding, Int8Linear, Int8Weight, quantize
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, fold_gates
 from docflat.translator import Translator
+from docflat.weights.int8_products import Int8Embedding, Int8Linear, Int8Weight, quantize
 
 
 def slow_int8(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -81,7 +81,7 @@ def test_every_system_in_8_bits(variant: str, monkeypatch: pytest.MonkeyPatch) -
     # Correlated, not equal: the tiny models are random and steep, real ones are measured in BLEU.
     if torch.cpu._is_vnni_supported():  # with 7 bits some of them go astray
         assert correlation(before, after) > 0.9
-    monkeypatch.setattr(docflat.quantization, "Int8Weight", SlowWeight)
+    monkeypatch.setattr(docflat.weights.int8_products, "Int8Weight", SlowWeight)
     quantize(models[1])
     assert correlation(after, logits_of(models[1], variant)) > 0.999
 

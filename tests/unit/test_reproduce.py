@@ -19,7 +19,6 @@ from typing import Any, cast
 import pytest
 from sacrebleu.significance import PairedTest
 
-from docflat.checkpoints import ModelConfig, ModelFolder
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.metrics import SegmentMean
@@ -37,6 +36,7 @@ from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import SYSTEMS
 from docflat.training import differences
+from docflat.weights.folders import ModelConfig, ModelFolder
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 ORIGIN = Origin("abc1234", 1, "0123456789ab", "docflat reproduce", "docflat train a.yaml", "CPU")

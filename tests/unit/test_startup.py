@@ -120,7 +120,7 @@ import sys, zlib
 from pathlib import Path
 import torch
 from docflat import startup
-from docflat.checkpoints import ModelConfig, save_model
+from docflat.weights.folders import ModelConfig, save_model
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.systems import SYSTEMS

@@ -22,13 +22,13 @@ from conftest import (
     vocabulary_for,
 )
 from docflat import cli
-from docflat.checkpoints import ModelConfig, start_from
 from docflat.data.row_settings import RowSettings
 from docflat.model.transformer import Transformer
 from docflat.recipe import load_recipe
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.translator import Translator
+from docflat.weights.folders import ModelConfig, start_from
 
 Settings = dict[str, Any]
 

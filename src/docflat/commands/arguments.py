@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.shipped import ENGLISH_GERMAN, model_folder
+from docflat.weights.shipped import ENGLISH_GERMAN, model_folder
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from docflat.shipped import model_folder
 from docflat.support.errors import InputError
+from docflat.weights.shipped import model_folder
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -30,8 +30,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.checkpoints import load_model
-    from docflat.export import export_ctranslate2, export_int8
+    from docflat.weights.export import export_ctranslate2, export_int8
+    from docflat.weights.folders import load_model
 
     if arguments.to == "int8":
         if arguments.quantization:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docflat.commands.arguments import add_boundaries, add_json, add_number
-from docflat.shipped import model_folder
 from docflat.support.console import print_rows, warn
 from docflat.support.errors import InputError
+from docflat.weights.shipped import model_folder
 
 if TYPE_CHECKING:
     from docflat.data.documents import Pair

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from docflat.commands.translate_lines import Pair, count_lines, translate_lines
 from docflat.formats import FORMATS, options_of
-from docflat.shipped import languages_of
 from docflat.support.console import progress, warn
 from docflat.support.errors import InputError
+from docflat.weights.shipped import languages_of
 
 if TYPE_CHECKING:
     from docflat.translator import Translator

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from docflat.checkpoints import read_json
 from docflat.contexts import score_examples
 from docflat.contrastive import accuracies, is_right
 from docflat.decoding import DecodingSettings
@@ -22,6 +21,7 @@ from docflat.search import Ids
 from docflat.support.atomic import write_whole
 from docflat.testsets import Marking, Side, read_beside
 from docflat.translator import Translator
+from docflat.weights.folders import read_json
 
 Numbers = dict[str, tuple[float, str]]  # by metric: value, and its signature
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from docflat.checkpoints import ModelFolder, check_fit, load_empty, read_stored
-from docflat.compact import SCALE, Rounded, round_rows, rounded_of, widen
 from docflat.model.layers import Attention, DecoderLayer, Embedding, EncoderLayer, FeedForward, Gate, fold, linear_of
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems.docflat import FlatBatchAttention
+from docflat.weights.folders import ModelFolder, check_fit, load_empty, read_stored
+from docflat.weights.int8_files import SCALE, Rounded, round_rows, rounded_of, widen
 
 Known = Mapping[Tensor, Rounded]  # parameters that are in 8 bits already; they themselves need not have values
 NOTHING: Known = {}

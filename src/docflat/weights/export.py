@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from docflat.checkpoints import ModelFolder, load_model, read_weights
-from docflat.compact import pack, save_in_parts
 from docflat.model.layers import Attention, FeedForward
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
 from docflat.systems.doc2doc import Doc2Doc
 from docflat.systems.sent2sent import Sent2Sent
+from docflat.weights.folders import ModelFolder, load_model, read_weights
+from docflat.weights.int8_files import pack, save_in_parts
 
 POSITIONS = 2048  # as far as the table of positions goes
 

@@ -20,7 +20,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from docflat import compact
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.model.transformer import Transformer, Vocabulary
@@ -28,6 +27,7 @@ from docflat.support.atomic import whole_folder, write_whole
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import System, find_system
+from docflat.weights import int8_files as compact
 
 FORMAT = 1
 
