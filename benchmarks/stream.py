@@ -28,11 +28,11 @@ import numpy as np
 import torch
 
 from docflat.data.row_settings import ModelSizes, RowSettings
-from docflat.decoding import Decoder, DecodingSettings
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import Decoder, DecodingSettings
 from docflat.language import Language
 from docflat.model.transformer import Vocabulary
 from docflat.probe import Probe, accuracies
-from docflat.search import Ids
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translator import Translator

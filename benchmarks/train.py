@@ -27,7 +27,7 @@ from docflat.data.batches import Batch, Batches
 from docflat.data.corpus import Corpus
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
-from docflat.decoding import SentenceList
+from docflat.decoding.passes import SentenceList
 from docflat.learner import Learner, rates_of
 from docflat.meter import Meter
 from docflat.model.transformer import Vocabulary

@@ -19,7 +19,7 @@ from typing import Any
 
 import sacrebleu
 
-from docflat.search import Ids
+from docflat.decoding.beam_search import Ids
 from docflat.support.console import print_table
 from docflat.testsets import Marking, read_beside, read_reference
 from docflat.translator import Translator

@@ -14,9 +14,9 @@ from typing import Literal, TypeVar, get_args
 from docflat import __version__
 from docflat.contrastive import ContrastiveExample, Scores, grouped
 from docflat.data.subwords import SideName, Subwords
-from docflat.decoding import DecodingSettings
-from docflat.scoring import Candidates, Scorer
-from docflat.search import Ids
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import DecodingSettings
+from docflat.decoding.scoring import Candidates, Scorer
 from docflat.support.errors import InputError
 from docflat.translator import Translator, one_line
 

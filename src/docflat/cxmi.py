@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from docflat.scoring import Scorer
+from docflat.decoding.scoring import Scorer
 from docflat.translator import Translator
 
 END = "</s>"

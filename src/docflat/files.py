@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from docflat.alignment import Weights, find_links
+from docflat.decoding.alignment import Weights, find_links
 from docflat.figures import localize_alone, numbers_differ
 from docflat.finishing import finish
 from docflat.formats import FORMATS

@@ -19,9 +19,9 @@ from torch import Tensor
 from docflat.data.batches import Segments, Side, flatten_side
 from docflat.data.rows import Rows, trim
 from docflat.data.subwords import SideName, Subwords
-from docflat.decoding import SentenceList
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import SentenceList
 from docflat.model.layers import Attention
-from docflat.search import Ids
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 from docflat.translator import Translator

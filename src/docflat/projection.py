@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from docflat.alignment import Links, find_words
+from docflat.decoding.alignment import Links, find_words
 from docflat.formats.segments import Segment, Span
 from docflat.sentences import Range
 

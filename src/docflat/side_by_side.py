@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from html import escape
 
-from docflat.alignment import find_words
+from docflat.decoding.alignment import find_words
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from docflat.data.subwords import Subwords
-from docflat.decoding import Decoder, DecodingSettings
-from docflat.search import Ids
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import Decoder, DecodingSettings
 from docflat.support.errors import InputError
 from docflat.systems.docflat import fold_gates
 from docflat.weights.folders import ModelFolder, load_model
@@ -25,7 +25,7 @@ from docflat.weights.int8_products import Int8Embedding, has_int8, load_int8
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
-    from docflat.alignment import Aligner, Weights
+    from docflat.decoding.alignment import Aligner, Weights
     from docflat.files import FileReport
 
 _BLANKS = re.compile(r"\s+")
@@ -225,7 +225,7 @@ class Translator:
 
     @cached_property
     def _aligner(self) -> Aligner:
-        from docflat.alignment import Aligner
+        from docflat.decoding.alignment import Aligner
 
         return Aligner(self.folder)
 
@@ -233,7 +233,7 @@ class Translator:
         """Log-probability of each given translation, with the others as its context, or of each alone."""
         if len(sentences) != len(translations):
             raise ValueError(f"{len(sentences)} sentences, but {len(translations)} translations")
-        from docflat.scoring import Scorer
+        from docflat.decoding.scoring import Scorer
 
         encode = self.folder.subwords.encode_batch
         source, target = encode(sentences, "source"), encode(translations, "target")

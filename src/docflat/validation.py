@@ -10,10 +10,10 @@ import torch
 
 from docflat.data.batches import Plan
 from docflat.data.corpus import Corpus
-from docflat.decoding import DecodingSettings, Mode
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import DecodingSettings, Mode
 from docflat.model.transformer import Transformer
 from docflat.processes import Processes
-from docflat.search import Ids
 from docflat.translator import Translator
 from docflat.weights.folders import ModelFolder
 

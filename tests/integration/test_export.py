@@ -10,9 +10,9 @@ import pytest
 from docflat.cli import run
 from docflat.data.batches import flatten_side
 from docflat.data.rows import Rows
-from docflat.decoding import Decoder, DecodingSettings, SentenceList
-from docflat.scoring import Scorer
-from docflat.search import Ids
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import Decoder, DecodingSettings, SentenceList
+from docflat.decoding.scoring import Scorer
 from docflat.weights.folders import load_model
 
 from .conftest import run_training, stage

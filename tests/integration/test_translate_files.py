@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from docflat import Translator, cli
-from docflat.alignment import Weights
+from docflat.decoding.alignment import Weights
 from docflat.side_by_side import Row, ShownDocument, mark_changes, side_by_side
 
 Capture = pytest.CaptureFixture[str]

@@ -32,7 +32,7 @@ from conftest import (
     slow_attention,
     vocabulary_for,
 )
-from docflat.decoding import Decoder, DecodingSettings
+from docflat.decoding.passes import Decoder, DecodingSettings
 from docflat.systems import SYSTEMS
 from slow import assert_same_gradients, embedded, feed_forward, gate_of_two, logits_of, normed, plus
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from conftest import batch_of, build, random_documents
-from docflat.alignment import Aligner, RecordingAttending, _places, _View, diagonal, find_links, find_words
+from docflat.decoding.alignment import Aligner, RecordingAttending, _places, _View, diagonal, find_links, find_words
 from docflat.model.layers import Attention, Reach
 from docflat.weights.folders import ModelFolder, load_model
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-import docflat.search
+import docflat.decoding.beam_search
 from conftest import batch_of, build, corpus_of, layout_for, random_documents, rows_array
 from docflat.data.batches import flatten_side
+from docflat.decoding.beam_search import GPU_STRETCH, Beam, Search
 from docflat.model.transformer import Vocabulary
-from docflat.search import GPU_STRETCH, Beam, Search
 
 on_gpu = torch.cuda.is_available()
 if not on_gpu:
@@ -95,7 +95,7 @@ def two_beams(
     limits: list[int], size: int, penalty: float, vocabulary: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Beam, Beam]:
     """One for plain torch, on a CPU, and one for the kernels."""
-    monkeypatch.setattr(docflat.search, "beam_kernels", beam_kernels)
+    monkeypatch.setattr(docflat.decoding.beam_search, "beam_kernels", beam_kernels)
     known = Vocabulary(vocabulary, vocabulary, BOS, EOS, MASK)
     plain = Beam(limits, size, penalty, known, torch.device("cpu"))
     return plain, Beam(limits, size, penalty, known, DEVICE)
@@ -235,18 +235,18 @@ def test_a_beam_says_what_it_has_kernels_for(monkeypatch: pytest.MonkeyPatch) ->
     def has(size: int, words: int) -> bool:
         return two_beams([3], size, 1.0, words, monkeypatch)[0].has_kernels(OnGPU(words))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(docflat.search, "is_recent", lambda device: device == "cuda:0")
+    monkeypatch.setattr(docflat.decoding.beam_search, "is_recent", lambda device: device == "cuda:0")
     assert has(5, 2_560)
     assert not has(5, 2_559)
     assert has(16, 32_000)
     assert not has(17, 32_000)
     beam = two_beams([3], 5, 1.0, 2_560, monkeypatch)[0]
     assert not beam.has_kernels(torch.zeros(1, 1, 2_560))
-    monkeypatch.setattr(docflat.search, "is_recent", lambda device: False)
+    monkeypatch.setattr(docflat.decoding.beam_search, "is_recent", lambda device: False)
     assert not beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
-    monkeypatch.setattr(docflat.search, "is_recent", lambda device: True)
+    monkeypatch.setattr(docflat.decoding.beam_search, "is_recent", lambda device: True)
     assert beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
-    monkeypatch.setattr(docflat.search, "beam_kernels", None)
+    monkeypatch.setattr(docflat.decoding.beam_search, "beam_kernels", None)
     assert not beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
 
 
@@ -257,8 +257,8 @@ def again(search: Search, keep: bool) -> tuple[Callable[[], None], int]:
 @torch.no_grad()
 def test_a_search_in_place_with_kernels_finds_what_one_without_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a model and its caches, whose bias is reordered by the kernel; room is made several times."""
-    monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
-    monkeypatch.setattr(docflat.search, "beam_kernels", beam_kernels)
+    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 2)
+    monkeypatch.setattr(docflat.decoding.beam_search, "beam_kernels", beam_kernels)
     least, lengths, reordered = 8 * 2 * GPU_STRETCH, set(), []
     merge = beam_kernels.merge
 

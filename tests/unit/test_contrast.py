@@ -23,7 +23,7 @@ from docflat.contexts import (
 )
 from docflat.contrastive import ContrastiveExample, accuracies
 from docflat.cxmi import cxmi, group_words
-from docflat.scoring import Candidates, Scorer
+from docflat.decoding.scoring import Candidates, Scorer
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.translator import Translator

@@ -21,7 +21,7 @@ import pytest
 import torch
 from torch import Tensor
 
-import docflat.search
+import docflat.decoding.beam_search
 from conftest import (
     BOS,
     EOS,
@@ -52,13 +52,13 @@ from docflat.data.batches import Batch, Layout, Segments, Side, flatten_side, ma
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
-from docflat.decoding import Decoder, DecodingSettings
+from docflat.decoding.beam_search import Search, beam_search
+from docflat.decoding.passes import Decoder, DecodingSettings
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.cache.fixed_keys import Given
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attention
 from docflat.model.transformer import Transformer
-from docflat.search import Search, beam_search
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.abd import ABD
@@ -618,7 +618,7 @@ def test_a_search_in_place_finds_what_a_search_with_growing_caches_finds(
     variant: str, beam: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which the other tests hold to slow loops. Room is made several times, and rows end at different times."""
-    monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
+    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 2)
     name, _ = VARIANTS[variant]
     lengths = set()
     for seed in range(3):
@@ -649,7 +649,7 @@ def test_rows_that_see_each_other_grow_cannot_stay_in_place() -> None:
     assert not state.stays
 
 
-class Mimic(docflat.search.Recorder):
+class Mimic(docflat.decoding.beam_search.Recorder):
     """A recorder without a GPU: it plays a search of its own, which shares nothing but the recording's tensors."""
 
     def capture(self, search: Search) -> Callable[[], None]:
@@ -671,7 +671,7 @@ def test_a_recording_is_played_again_for_other_batches_of_its_shapes(variant: st
     model = build_variant(variant).to(device)
     if device.type == "cuda":
         model = model.float()
-    recorder = docflat.search.Recorder() if device.type == "cuda" else Mimic()
+    recorder = docflat.decoding.beam_search.Recorder() if device.type == "cuda" else Mimic()
     made = []
     for seed in range(3):
         documents = [
@@ -699,7 +699,7 @@ def test_a_recording_is_played_again_for_other_batches_of_its_shapes(variant: st
     assert made[1:] == [0, 0], "everything was played"
 
 
-def on_stream_of(recorder: docflat.search.Recorder, device: torch.device) -> AbstractContextManager[Any]:
+def on_stream_of(recorder: docflat.decoding.beam_search.Recorder, device: torch.device) -> AbstractContextManager[Any]:
     return torch.cuda.stream(recorder.stream(device)) if device.type == "cuda" else nullcontext()
 
 

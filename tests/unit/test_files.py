@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.alignment import Weights, find_words
+from docflat.decoding.alignment import Weights, find_words
 from docflat.files import FileReport, translate_file, translate_segments
 from docflat.formats import find_format
 from docflat.formats.segments import ParsedFile, Segment, Span

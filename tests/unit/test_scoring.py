@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from conftest import TESTED, VARIANTS, Ids, batch_of, build_variant, random_documents, rows_for
-from docflat.scoring import Candidates, Scorer
+from docflat.decoding.scoring import Candidates, Scorer
 
 
 def scorer_for(variant: str, **settings: Any) -> Scorer:

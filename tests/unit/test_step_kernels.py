@@ -13,21 +13,21 @@ import pytest
 import torch
 from torch import Tensor
 
+import docflat.decoding.beam_search
 import docflat.model.cache.decoding_state
 import docflat.model.cache.fixed_keys
 import docflat.model.layers
-import docflat.search
 import docflat.systems.docflat
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
 from docflat.data.batches import Segments, flatten_side
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.rows import Rows
-from docflat.decoding import SentenceList
+from docflat.decoding.beam_search import Hypothesis, Search, beam_search
+from docflat.decoding.passes import SentenceList
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext
 from docflat.model.cache.fixed_keys import GivenFlat
 from docflat.model.layers import Embedding, Norm
 from docflat.model.transformer import Vocabulary
-from docflat.search import Hypothesis, Search, beam_search
 from docflat.systems import SYSTEMS, find_system
 from docflat.systems.docflat import DocFlat, fold_gates
 
@@ -381,7 +381,7 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
     variant: str, kind: str, in_place: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Rows end at different times, and room is made several times; for two at first more than will be used."""
-    monkeypatch.setattr(docflat.search, "FIRST_ROOM", 2)
+    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 2)
     for module in (docflat.model.cache.decoding_state, docflat.systems.docflat):
         monkeypatch.setattr(module, "FIRST_ROOM", 2 if variant not in ("doc2doc", "docflat-d") else 5)
     case = Case(variant, range(5) if kind == "alone" else None)
@@ -453,7 +453,7 @@ def test_a_recorded_step_is_played_for_groups_of_other_sizes(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """A step of another search, with tensors of the same shapes, into which those of this one are copied."""
-    monkeypatch.setattr(docflat.search, "FIRST_ROOM", 8)
+    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 8)
     cases = [Case("docflat-c", groups) for groups in ([0, 0, 0, 0, 1], [0, 1, 1, 1, 1])]
     recorded, played = cases
     expected, other = (case.translate(case.context("global"), in_place=False) for case in reversed(cases))
@@ -511,9 +511,9 @@ def test_on_a_gpu_a_recorded_search_with_kernels_scores_as_one_with_neither(
             found = beam_search(model, model.encode(source), *given)
             with monkeypatch.context() as patch:
                 patch.setattr(docflat.model.layers, "kernels", None)
-                patch.setattr(docflat.search, "beam_kernels", None)
+                patch.setattr(docflat.decoding.beam_search, "beam_kernels", None)
                 plain = Search(model, model.encode(source), *given)
                 plain.run()
-        assert docflat.search.recorder.works
+        assert docflat.decoding.beam_search.recorder.works
         for row, hypothesis in enumerate(found):
             assert hypothesis.score == pytest.approx(plain.found[row].score, abs=0.02)

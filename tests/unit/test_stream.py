@@ -20,7 +20,7 @@ import torch
 from test_decoding import CLOSE, decoder_for, limit_of, modes, translator_for, window_around
 from torch import Tensor
 
-import docflat.decoding
+import docflat.decoding.passes
 from conftest import (
     FLAT_VARIANTS,
     MASK,
@@ -39,15 +39,15 @@ from docflat import Translator, cli
 from docflat.data.batches import Side, make_batch
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
-from docflat.decoding import Decoder
+from docflat.decoding.beam_search import Hypothesis
+from docflat.decoding.passes import Decoder
+from docflat.decoding.stream_windows import Window
 from docflat.model.cache.decoding_state import Keeper
 from docflat.model.transformer import Transformer
-from docflat.search import Hypothesis
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
-from docflat.windows import Window
 
 MIXING = [variant for variant, (name, _) in VARIANTS.items() if "batch" in TESTED[name].source + TESTED[name].target]
 
@@ -85,7 +85,7 @@ class Forced:
 def forced_logits(decoder: Decoder, source: Sequence[Ids], target: Sequence[Ids]) -> list[Tensor]:
     """Of the sentences of one document that are not empty, given their translations."""
     forced = Forced([y for x, y in zip(source, target, strict=True) if x])
-    with patch.object(docflat.decoding, "beam_search", forced):
+    with patch.object(docflat.decoding.passes, "beam_search", forced):
         assert [ids for _, ids in decoder.stream([source])] == list(target)
     return forced.logits
 
@@ -217,7 +217,7 @@ def test_a_long_document_holds_no_more_than_a_short_one(variant: str) -> None:
         return [Hypothesis([7, 8, 9], 0.0)] * len(prefix.rows)
 
     held: dict[int, int] = {}
-    with patch.object(docflat.decoding, "beam_search", same_translations):
+    with patch.object(docflat.decoding.passes, "beam_search", same_translations):
         nothing = tensor_bytes()
         stream = decoder.stream([[[5, 6]] * 300] * 2)
         for n, _ in enumerate(stream):

@@ -14,10 +14,10 @@ import torch
 
 from docflat.contexts import score_examples
 from docflat.contrastive import accuracies, is_right
-from docflat.decoding import DecodingSettings
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import DecodingSettings
 from docflat.metrics import Metrics, SegmentMean
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
-from docflat.search import Ids
 from docflat.support.atomic import write_whole
 from docflat.testsets import Marking, Side, read_beside
 from docflat.translator import Translator

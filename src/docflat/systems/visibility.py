@@ -16,7 +16,7 @@ import torch
 from docflat.data.batches import make_batch
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.rows import document_rows
-from docflat.decoding import SentenceList
+from docflat.decoding.passes import SentenceList
 from docflat.model.transformer import Transformer, Vocabulary
 from docflat.systems import System
 

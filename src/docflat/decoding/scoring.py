@@ -15,11 +15,11 @@ from torch import Tensor
 
 from docflat.data.batches import Layout, Segments, Side, flatten_side, labels_of, make_batch
 from docflat.data.rows import Array, Rows, row_lengths, trim
-from docflat.decoding import DecodingSettings, SentenceList
+from docflat.decoding.beam_search import Ids
+from docflat.decoding.passes import DecodingSettings, SentenceList
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, Reach, attend
 from docflat.model.transformer import Transformer
-from docflat.search import Ids
 from docflat.weights.folders import ModelFolder
 
 

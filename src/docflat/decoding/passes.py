@@ -16,12 +16,12 @@ import torch
 from docflat.data.batches import Layout, Side, flatten_side
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Rows, trim
+from docflat.decoding.beam_search import Ids, beam_search
+from docflat.decoding.stream_windows import Window, keep, lay_windows
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
 from docflat.model.transformer import Transformer
-from docflat.search import Ids, beam_search
 from docflat.support.errors import InputError
-from docflat.windows import Window, keep, lay_windows
 
 Mode = Literal["sentence", "two-pass", "sequential", "stream"]
 GlobalContextKind = Literal["partial", "first-pass"]

@@ -19,7 +19,7 @@ from docflat.model.cache.decoding_state import KeysValues
 
 if TYPE_CHECKING:
     from docflat.data.subwords import SideName
-    from docflat.search import Ids
+    from docflat.decoding.beam_search import Ids
 
 
 class Window:
