@@ -24,7 +24,7 @@ from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.support.console import print_table
 from docflat.systems import find_system
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelConfig, ModelFolder
 
 

@@ -35,7 +35,7 @@ from docflat.model.transformer import Vocabulary
 from docflat.probe import Probe, accuracies
 from docflat.support.console import print_table
 from docflat.systems import find_system
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
 VOCABULARY = Vocabulary(1256, 1000, bos=1, eos=2, mask=3)

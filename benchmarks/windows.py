@@ -22,7 +22,7 @@ import sacrebleu
 from docflat.decoding.beam_search import Ids
 from docflat.support.console import print_table
 from docflat.testsets import Marking, read_beside, read_reference
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.shipped import ENGLISH_GERMAN
 
 

@@ -18,7 +18,7 @@ from docflat.decoding.beam_search import Ids
 from docflat.decoding.passes import DecodingSettings
 from docflat.decoding.scoring import Candidates, Scorer
 from docflat.support.errors import InputError
-from docflat.translator import Translator, one_line
+from docflat.translation.translator import Translator, one_line
 
 ContextKind = Literal["gold", "none", "first-pass", "random"]
 Verdict = Literal["right", "wrong", "neither"]

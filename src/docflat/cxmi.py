@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from docflat.decoding.scoring import Scorer
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 
 END = "</s>"
 

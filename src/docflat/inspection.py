@@ -24,7 +24,7 @@ from docflat.decoding.passes import SentenceList
 from docflat.model.layers import Attention
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelFolder
 
 # More is nothing to look at, and a page grows with the square of its windows.

@@ -24,7 +24,7 @@ from docflat.support.atomic import write_whole
 from docflat.support.console import warn
 from docflat.systems import SYSTEMS, find_system
 from docflat.training import train
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 
 
 @dataclass(frozen=True)

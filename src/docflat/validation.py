@@ -14,7 +14,7 @@ from docflat.decoding.beam_search import Ids
 from docflat.decoding.passes import DecodingSettings, Mode
 from docflat.model.transformer import Transformer
 from docflat.processes import Processes
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelFolder
 
 

@@ -17,7 +17,7 @@ from docflat import cli
 from docflat.data.subwords import Subwords
 from docflat.inspection import MOST_SENTENCES, WIDEST, inspect
 from docflat.support.errors import InputError
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 
 from .conftest import made_up_documents, run_training, stage
 

@@ -28,7 +28,7 @@ from docflat.steps import ahead
 from docflat.support.atomic import alone
 from docflat.support.errors import InputError
 from docflat.training import learning_rate
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.folders import load_model
 
 from .conftest import (

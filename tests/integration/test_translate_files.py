@@ -16,7 +16,7 @@ import pytest
 
 from docflat import Translator, cli
 from docflat.decoding.alignment import Weights
-from docflat.side_by_side import Row, ShownDocument, mark_changes, side_by_side
+from docflat.translation.side_by_side import Row, ShownDocument, mark_changes, side_by_side
 
 Capture = pytest.CaptureFixture[str]
 MODEL = Path(__file__).parent.parent / "data" / "model-format-1"
@@ -48,9 +48,9 @@ class Shouter:
 
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = types.ModuleType("docflat.translator")
+    module = types.ModuleType("docflat.translation.translator")
     module.Translator = Shouter  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "docflat.translator", module)
+    monkeypatch.setitem(sys.modules, "docflat.translation.translator", module)
     Shouter.loads = 0
 
 

@@ -12,7 +12,7 @@ from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS, find_system
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelConfig, load_model, read_weights, save_model
 from docflat.weights.int8_files import MOST_BYTES, PATTERN, pack, save_in_parts, unpack
 from docflat.weights.int8_products import Int8Linear, load_int8, quantize

@@ -26,7 +26,7 @@ from docflat.cxmi import cxmi, group_words
 from docflat.decoding.scoring import Candidates, Scorer
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 
 SYSTEMS_HERE = [
     "sent2sent",

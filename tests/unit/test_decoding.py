@@ -64,7 +64,7 @@ from docflat.systems import SYSTEMS
 from docflat.systems.abd import ABD
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
-from docflat.translator import Translator, split_long
+from docflat.translation.translator import Translator, split_long
 from docflat.weights.folders import ModelConfig, ModelFolder, vocabulary_of
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docflat.figures import localize_alone, localize_hours, localize_numbers, numbers_differ
+from docflat.translation.repairs.numbers import localize_alone, localize_hours, localize_numbers, numbers_differ
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docflat.decoding.alignment import Weights, find_words
-from docflat.files import FileReport, translate_file, translate_segments
 from docflat.formats import find_format
 from docflat.formats.segments import ParsedFile, Segment, Span
-from docflat.projection import Piece, project
 from docflat.support.errors import InputError
+from docflat.translation.files import FileReport, translate_file, translate_segments
+from docflat.translation.formatting import Piece, project
 
 
 class Stub:

@@ -10,9 +10,9 @@ import pytest
 from office_files import field, pack, paragraph, relations, run, texts, translate, unpack, word
 from test_files import Stub
 
-from docflat.files import FileReport, translate_segments
 from docflat.formats.office.docx import Docx
 from docflat.formats.segments import Segment, Span
+from docflat.translation.files import FileReport, translate_segments
 
 docx = pytest.importorskip("docx")
 

@@ -15,10 +15,10 @@ from markdown_it.token import Token
 from test_files import Stub
 from test_formats_text import read, real_files, shouted, texts
 
-from docflat.files import FileReport, translate_segments
 from docflat.formats.markup.html_tokens import cut_html
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
+from docflat.translation.files import FileReport, translate_segments
 
 # HTML
 

@@ -16,7 +16,7 @@ from docflat.model.layers import Gate, SplitLinear, fold
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, fold_gates
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.int8_products import Int8Embedding, Int8Linear, Int8Weight, quantize
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docflat.side_by_side import Row, ShownDocument, change_lines, side_by_side
+from docflat.translation.side_by_side import Row, ShownDocument, change_lines, side_by_side
 
 
 def shown(*rows: Row, name: str = "a.txt") -> ShownDocument:

@@ -124,7 +124,7 @@ from docflat.weights.folders import ModelConfig, save_model
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.systems import SYSTEMS
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 text = ["the ship left", "it was old"]
 subwords = Subwords.learn(text * 3, vocabulary=300)
 sizes = ModelSizes(dim=32, heads=2, feed_forward=64, encoder_layers=2, decoder_layers=2)

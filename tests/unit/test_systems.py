@@ -27,7 +27,7 @@ from docflat.model.transformer import Transformer
 from docflat.recipe import load_recipe
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelConfig, start_from
 
 Settings = dict[str, Any]

@@ -12,7 +12,7 @@ from docflat.weights.shipped import ENGLISH_GERMAN, model_folder
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
 
-    from docflat.translator import Translator
+    from docflat.translation.translator import Translator
 
 BOUNDARIES = ("auto", "empty-lines", "d-lines", "docids", "starts", "lines", "none")
 
@@ -76,7 +76,7 @@ def add_machine(parser: ArgumentParser) -> None:
 
 
 def load_translator(arguments: Namespace) -> Translator:
-    from docflat.translator import Translator
+    from docflat.translation.translator import Translator
 
     if arguments.threads:
         import torch

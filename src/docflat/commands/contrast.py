@@ -13,7 +13,7 @@ from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.contrastive import ContrastiveExample
-    from docflat.translator import Translator
+    from docflat.translation.translator import Translator
 
 Record = dict[str, object]
 Found = tuple[list[Record], list[Record]]  # rows of the table, a record for each example

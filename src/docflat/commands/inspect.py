@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> None:
     document = _read(arguments)
     from docflat.inspection import flat_model, inspect
     from docflat.support.atomic import whole_folder
-    from docflat.translator import Translator
+    from docflat.translation.translator import Translator
 
     with whole_folder(arguments.out, arguments.force) as folder:
         translator = Translator.load(arguments.model, device=arguments.device)

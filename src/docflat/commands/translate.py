@@ -34,8 +34,8 @@ from docflat.support.console import progress, warn
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.side_by_side import ShownDocument
-    from docflat.translator import Translator
+    from docflat.translation.side_by_side import ShownDocument
+    from docflat.translation.translator import Translator
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -172,7 +172,7 @@ class _Loader:
 
     def __call__(self) -> Translator:
         if self.loaded is None:
-            from docflat.translator import Translator
+            from docflat.translation.translator import Translator
 
             arguments = self.arguments
             if arguments.threads:
@@ -214,8 +214,8 @@ def _compare(
     formats: Collection[str],
 ) -> list[ShownDocument]:
     """Translate everything again, without context. formats: the names of what is no lines."""
-    from docflat.finishing import finish
-    from docflat.side_by_side import Row, ShownDocument
+    from docflat.translation.repairs.finishing import finish
+    from docflat.translation.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None}
     if translator.first_pass is not None:
@@ -237,8 +237,8 @@ def _compare(
 
 
 def _write_page(path: Path, shown: Sequence[ShownDocument]) -> None:
-    from docflat.side_by_side import side_by_side
     from docflat.support.atomic import write_whole
+    from docflat.translation.side_by_side import side_by_side
 
     try:
         write_whole(path, side_by_side(shown))
@@ -247,6 +247,6 @@ def _write_page(path: Path, shown: Sequence[ShownDocument]) -> None:
 
 
 def _show_changes(shown: Sequence[ShownDocument]) -> None:
-    from docflat.side_by_side import change_lines
+    from docflat.translation.side_by_side import change_lines
 
     print(*change_lines(shown), sep="\n", file=sys.stderr)

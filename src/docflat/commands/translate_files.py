@@ -19,7 +19,7 @@ from docflat.support.errors import InputError
 from docflat.weights.shipped import languages_of
 
 if TYPE_CHECKING:
-    from docflat.translator import Translator
+    from docflat.translation.translator import Translator
 
 Seen = Callable[[str, Sequence["Pair"]], object]  # the name of a document, and its sentences
 
@@ -188,7 +188,7 @@ def _read_terms(path: Path) -> list[str]:
 def _read_glossary(path: Path) -> dict[str, str]:
     """A term, a tab and its translation a line."""
     from docflat.formats.safe_reading import read_file, read_text
-    from docflat.glossary import find_fault
+    from docflat.translation.glossary import find_fault
 
     found: dict[str, str] = {}
     lines: dict[str, int] = {}
@@ -233,8 +233,8 @@ class _Runner:
 
     def count(self, job: Job) -> int:
         """How many sentences it has; finds what is wrong with it before the model is loaded."""
-        from docflat.files import check_output, count_sentences
         from docflat.formats.safe_reading import read_file
+        from docflat.translation.files import check_output, count_sentences
 
         assert job.file is not None
         assert job.out is not None
@@ -247,7 +247,7 @@ class _Runner:
     def translate(self, job: Job, done: Callable[[int], None]) -> str:
         assert job.file is not None
         assert job.out is not None
-        from docflat.files import make_folder_of, translate_file
+        from docflat.translation.files import make_folder_of, translate_file
 
         if job.lines:
             make_folder_of(job.out)
@@ -282,7 +282,7 @@ class _Runner:
 
 
 def find_other_numbers(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
-    from docflat.figures import numbers_differ
+    from docflat.translation.repairs.numbers import numbers_differ
 
     return [(source, target) for source, target, _ in pairs if numbers_differ(source, target)]
 

@@ -15,7 +15,7 @@ from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.data.documents import Boundaries, Document
-    from docflat.translator import Translator
+    from docflat.translation.translator import Translator
 
 
 LONGEST = 100_000  # characters of a sentence

@@ -28,7 +28,7 @@ from docflat.decoding.passes import SentenceList
 from docflat.decoding.scoring import Scorer
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, DecoderLayer, Reach
-from docflat.sentences import Range
+from docflat.translation.sentences import Range
 from docflat.weights.folders import ModelFolder
 
 Weights = npt.NDArray[np.float64]  # (target words, source words)

@@ -20,7 +20,7 @@ from docflat.metrics import Metrics, SegmentMean
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
 from docflat.support.atomic import write_whole
 from docflat.testsets import Marking, Side, read_beside
-from docflat.translator import Translator
+from docflat.translation.translator import Translator
 from docflat.weights.folders import read_json
 
 Numbers = dict[str, tuple[float, str]]  # by metric: value, and its signature

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from docflat.decoding.alignment import Weights, find_links
-from docflat.figures import localize_alone, numbers_differ
-from docflat.finishing import finish
 from docflat.formats import FORMATS
 from docflat.formats.safe_reading import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
-from docflat.glossary import Glossary, Wanted, at_start, has_all
-from docflat.placeholders import (
+from docflat.support.atomic import write_whole
+from docflat.support.errors import InputError
+from docflat.translation.formatting import Piece, project
+from docflat.translation.glossary import Glossary, Wanted, at_start, has_all
+from docflat.translation.placeholders import (
     Terms,
     find_again,
     find_joints,
@@ -31,10 +32,9 @@ from docflat.placeholders import (
     overlap,
     unmask,
 )
-from docflat.projection import Piece, project
-from docflat.sentences import Range, split_sentences, strip
-from docflat.support.atomic import write_whole
-from docflat.support.errors import InputError
+from docflat.translation.repairs.finishing import finish
+from docflat.translation.repairs.numbers import localize_alone, numbers_differ
+from docflat.translation.sentences import Range, split_sentences, strip
 
 LONGEST = 10_000  # characters of a sentence; what is longer is data, not language
 TOO_LONG = f"longer than {LONGEST} characters"

@@ -26,7 +26,7 @@ from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
     from docflat.decoding.alignment import Aligner, Weights
-    from docflat.files import FileReport
+    from docflat.translation.files import FileReport
 
 _BLANKS = re.compile(r"\s+")
 
@@ -211,8 +211,8 @@ class Translator:
         language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON;
         settings: of `DecodingSettings`, and `terms` that stay as they are, and a `glossary` of translations.
         """
-        from docflat.files import translate_file
         from docflat.formats import find_format, options_of
+        from docflat.translation.files import translate_file
 
         known = {"target_language": self.languages[1]} if self.languages else {}
         known = {name: value for name, value in known.items() if name in options_of(Path(path))}

@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from docflat.placeholders import Terms
-from docflat.sentences import Range
 from docflat.support.errors import InputError
+from docflat.translation.placeholders import Terms
+from docflat.translation.sentences import Range
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEM, _ENDING = 4, 2  # letters: of what two forms of a word share at least, and of what they do not at most

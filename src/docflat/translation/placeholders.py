@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from docflat.formats.segments import LINE_BREAK
-from docflat.sentences import Range
+from docflat.translation.sentences import Range
 
 _PATTERNS = (
     r"[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`]{1,2000}",  # a URL
