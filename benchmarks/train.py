@@ -28,14 +28,14 @@ from docflat.data.corpus import Corpus
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.decoding.passes import SentenceList
-from docflat.learner import Learner, rates_of
-from docflat.meter import Meter
 from docflat.model.transformer import Vocabulary
-from docflat.processes import Processes
-from docflat.recipe import Recipe, Stage
-from docflat.steps import Step, steps_from
 from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system
+from docflat.training.learner import Learner, rates_of
+from docflat.training.meter import Meter
+from docflat.training.recipe import Recipe, Stage
+from docflat.training.steps import Step, steps_from
+from docflat.training.torchrun import Processes
 from docflat.weights.folders import Progress, vocabulary_of
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)

@@ -35,14 +35,14 @@ from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 from docflat.data.batches import Batch, Batches
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
-from docflat.graphs import shapes_around
-from docflat.learner import SAMPLE, Learner
 from docflat.model.transformer import Vocabulary
-from docflat.processes import Processes
-from docflat.recipe import Recipe, Stage
-from docflat.steps import Step
 from docflat.support.console import print_table
 from docflat.systems import find_system
+from docflat.training.cuda_graph import shapes_around
+from docflat.training.learner import SAMPLE, Learner
+from docflat.training.recipe import Recipe, Stage
+from docflat.training.steps import Step
+from docflat.training.torchrun import Processes
 
 SMOOTHING, DROPOUT = 0.1, 0.1
 ROW = 32  # tokens of a row for the stock Transformer

@@ -19,11 +19,11 @@ from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.language import PRONOUNS, Language, ProbeDocument
-from docflat.recipe import Recipe, Stage
 from docflat.support.atomic import write_whole
 from docflat.support.console import warn
 from docflat.systems import SYSTEMS, find_system
-from docflat.training import train
+from docflat.training.loop import train
+from docflat.training.recipe import Recipe, Stage
 from docflat.translation.translator import Translator
 
 

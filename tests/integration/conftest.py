@@ -14,9 +14,9 @@ import torch
 
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
-from docflat.recipe import Recipe
 from docflat.support.strict_yaml import from_mapping
-from docflat.training import train
+from docflat.training.loop import train
+from docflat.training.recipe import Recipe
 
 # A child's arithmetic must not depend on how many cores are free, and two cores are all that CI has.
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
-from docflat.recipe import load_recipe
 from docflat.support.errors import InputError
-from docflat.training import train
+from docflat.training.loop import train
+from docflat.training.recipe import load_recipe
 
 from .conftest import (
     ENVIRONMENT,

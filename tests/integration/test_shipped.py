@@ -11,9 +11,9 @@ import torch
 
 from docflat import Translator
 from docflat.cli import run
-from docflat.processes import Processes
-from docflat.recipe import load_recipe
-from docflat.training import Data, StageTraining
+from docflat.training.loop import Data, StageTraining
+from docflat.training.recipe import load_recipe
+from docflat.training.torchrun import Processes
 from docflat.weights.folders import load_model, save_model
 from docflat.weights.int8_products import Int8Embedding
 from docflat.weights.shipped import ENGLISH_GERMAN, model_folder

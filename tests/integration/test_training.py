@@ -24,10 +24,10 @@ from docflat.data.batches import Batches
 from docflat.data.corpus import Corpus
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
-from docflat.steps import ahead
 from docflat.support.atomic import alone
 from docflat.support.errors import InputError
-from docflat.training import learning_rate
+from docflat.training.loop import learning_rate
+from docflat.training.steps import ahead
 from docflat.translation.translator import Translator
 from docflat.weights.folders import load_model
 
@@ -511,7 +511,7 @@ def test_what_is_computed_ahead_ends_with_its_use():
 def test_leaving_while_batches_are_laid_out_is_no_crash():
     """Python ends background threads wherever they are; one that is inside of torch then takes the process along."""
     script = (
-        "import torch\nfrom docflat.steps import ahead\n"
+        "import torch\nfrom docflat.training.steps import ahead\n"
         "def work():\n"
         "    x = torch.arange(2000)\n"
         "    for _ in range(500): x = (x + 1).clamp_max(10**6)\n"

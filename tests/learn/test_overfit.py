@@ -14,9 +14,9 @@ from docflat import Translator
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
 from docflat.data.row_settings import ModelSizes, RowSettings
-from docflat.recipe import Recipe, Stage
 from docflat.systems import SYSTEMS
-from docflat.training import train
+from docflat.training.loop import train
+from docflat.training.recipe import Recipe, Stage
 
 SIZES = ModelSizes(dim=64, heads=4, feed_forward=128, encoder_layers=1, decoder_layers=1)
 STEPS = 150

@@ -11,11 +11,11 @@ from torch.nn import functional as F
 from conftest import an_epoch
 from docflat.data.batches import Batch
 from docflat.data.row_settings import ModelSizes
-from docflat.learner import compile_parts
 from docflat.model import batch_attention as attending
 from docflat.model import layers
 from docflat.model.transformer import Transformer, Vocabulary
 from docflat.systems import SYSTEMS, docflat, find_system
+from docflat.training.learner import compile_parts
 
 SIZES = ModelSizes(dim=128, heads=2, feed_forward=256, encoder_layers=3, decoder_layers=2)
 VOCABULARY = Vocabulary(size=600, text_size=500, bos=1, eos=2, mask=3)

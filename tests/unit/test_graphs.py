@@ -10,12 +10,12 @@ import torch
 from conftest import an_epoch
 from docflat.data.batches import Batch
 from docflat.data.row_settings import ModelSizes
-from docflat.graphs import TILE, DoesNotFit, StepGraph, fill, pack, shapes_around, unpack
-from docflat.learner import compile_parts
 from docflat.model import layers
 from docflat.model.loss import IGNORED
 from docflat.model.transformer import Transformer, Vocabulary
 from docflat.systems import SYSTEMS, find_system
+from docflat.training.cuda_graph import TILE, DoesNotFit, StepGraph, fill, pack, shapes_around, unpack
+from docflat.training.learner import compile_parts
 
 SIZES = ModelSizes(dim=64, heads=2, feed_forward=96, encoder_layers=3, decoder_layers=2)
 VOCABULARY = Vocabulary(size=600, text_size=500, bos=1, eos=2, mask=3)

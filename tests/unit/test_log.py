@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from docflat.log import Log
+from docflat.training.log import Log
 
 Capture = pytest.CaptureFixture[str]
 

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from docflat.data.row_settings import ModelSizes, RowSettings
-from docflat.recipe import Recipe, Stage, load_recipe
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import SYSTEMS, find_system
+from docflat.training.recipe import Recipe, Stage, load_recipe
 
 FOLDER = Path(__file__).parents[2] / "recipes"
 DATASETS = ("ted", "news", "europarl")
@@ -534,7 +534,7 @@ def test_no_torch_for_reading_a_wrong_recipe(tmp_path: Path):
 
     script = (
         "import sys\nfrom pathlib import Path\nfrom docflat.support.errors import InputError\n"
-        "from docflat.recipe import load_recipe\n"
+        "from docflat.training.recipe import load_recipe\n"
         "try: load_recipe(Path(sys.argv[1]))\n"
         "except InputError: print('torch' in sys.modules)\n"
     )

@@ -22,7 +22,6 @@ from sacrebleu.significance import PairedTest
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.metrics import SegmentMean
-from docflat.recipe import load_recipe
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
 from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper, set_of
@@ -35,7 +34,8 @@ from docflat.reproduce.tables import chosen, tables
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import SYSTEMS
-from docflat.training import differences
+from docflat.training.loop import differences
+from docflat.training.recipe import load_recipe
 from docflat.weights.folders import ModelConfig, ModelFolder
 
 RECIPES = Path(__file__).parents[2] / "recipes"

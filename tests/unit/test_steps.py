@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from docflat.steps import ahead
+from docflat.training.steps import ahead
 
 
 def test_ahead_keeps_the_order_and_hands_errors_on() -> None:

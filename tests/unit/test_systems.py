@@ -24,9 +24,9 @@ from conftest import (
 from docflat import cli
 from docflat.data.row_settings import RowSettings
 from docflat.model.transformer import Transformer
-from docflat.recipe import load_recipe
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
+from docflat.training.recipe import load_recipe
 from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelConfig, start_from
 

@@ -19,8 +19,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.recipe import load_recipe
-    from docflat.training import train
+    from docflat.training.loop import train
+    from docflat.training.recipe import load_recipe
 
     files = [*arguments.recipe, *(one for one in arguments.more if "=" not in one)]
     overrides = [one for one in arguments.more if "=" in one]

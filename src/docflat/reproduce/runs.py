@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 
-from docflat.recipe import Recipe, load_recipe
 from docflat.reproduce.data import Dataset
 from docflat.reproduce.grid import WINDOW, Job, Measure, set_of
 from docflat.reproduce.measuring import (
@@ -34,7 +33,8 @@ from docflat.reproduce.results import Key, Origin, Record, add_results, read_res
 from docflat.reproduce.significance import RESAMPLES, bleu_p, mean_p
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
-from docflat.training import train
+from docflat.training.loop import train
+from docflat.training.recipe import Recipe, load_recipe
 
 OF_TRANSLATION = ("bleu", "dbleu", "seconds")
 

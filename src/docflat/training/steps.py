@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from docflat.data.batches import Batch, Batches, Plan
-from docflat.processes import Processes
+from docflat.training.torchrun import Processes
 from docflat.weights.folders import Progress
 
 T = TypeVar("T")

@@ -12,14 +12,14 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from docflat.data.batches import Batch, Batches
-from docflat.graphs import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
-from docflat.meter import Meter
 from docflat.model.layers import has_kernel
 from docflat.model.transformer import Transformer
-from docflat.processes import Processes
-from docflat.recipe import Recipe, Stage
-from docflat.steps import Step
 from docflat.support.console import warn
+from docflat.training.cuda_graph import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
+from docflat.training.meter import Meter
+from docflat.training.recipe import Recipe, Stage
+from docflat.training.steps import Step
+from docflat.training.torchrun import Processes
 from docflat.weights.folders import Progress
 
 SAMPLE = 64  # batches, from which the shapes of a graph are taken

@@ -16,19 +16,19 @@ from docflat import __version__
 from docflat.data.batches import Batches
 from docflat.data.corpus import Array, Corpus
 from docflat.data.subwords import Subwords
-from docflat.learner import Learner, rates_of
-from docflat.log import Log
-from docflat.meter import Meter
 from docflat.model.transformer import Transformer
-from docflat.processes import Processes
-from docflat.recipe import Recipe, Stage
-from docflat.steps import ahead, steps_from
 from docflat.support.atomic import alone
 from docflat.support.console import warn
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import System, find_system
-from docflat.validation import Validation
+from docflat.training.learner import Learner, rates_of
+from docflat.training.log import Log
+from docflat.training.meter import Meter
+from docflat.training.recipe import Recipe, Stage
+from docflat.training.steps import ahead, steps_from
+from docflat.training.torchrun import Processes
+from docflat.training.validation import Validation
 from docflat.weights.folders import (
     Checkpoints,
     ModelConfig,

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from docflat.data.batches import Batch
-from docflat.log import Log
 from docflat.model.transformer import Transformer
-from docflat.processes import Processes
-from docflat.recipe import Stage
+from docflat.training.log import Log
+from docflat.training.recipe import Stage
+from docflat.training.torchrun import Processes
 from docflat.weights.folders import Progress
 
 # Dense bf16 peak of the data sheets, FLOP/s, for the share of it that training reaches (MFU).

@@ -13,7 +13,7 @@ from docflat.data.corpus import Corpus
 from docflat.decoding.beam_search import Ids
 from docflat.decoding.passes import DecodingSettings, Mode
 from docflat.model.transformer import Transformer
-from docflat.processes import Processes
+from docflat.training.torchrun import Processes
 from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelFolder
 
