@@ -30,9 +30,9 @@ import torch
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.decoding.beam_search import Ids
 from docflat.decoding.passes import Decoder, DecodingSettings
-from docflat.language import Language
+from docflat.evaluation.probe.language import Language
+from docflat.evaluation.probe.probe import Probe, accuracies
 from docflat.model.transformer import Vocabulary
-from docflat.probe import Probe, accuracies
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translation.translator import Translator

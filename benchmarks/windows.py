@@ -20,8 +20,8 @@ from typing import Any
 import sacrebleu
 
 from docflat.decoding.beam_search import Ids
+from docflat.evaluation.testsets import Marking, read_beside, read_reference
 from docflat.support.console import print_table
-from docflat.testsets import Marking, read_beside, read_reference
 from docflat.translation.translator import Translator
 from docflat.weights.shipped import ENGLISH_GERMAN
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from docflat import Translator, cli
-from docflat.contrastive import read_contrastive
+from docflat.evaluation.contrastive.examples import read_contrastive
 
 from .conftest import made_up_documents, run_training, stage, write_corpus
 

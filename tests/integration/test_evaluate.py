@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from docflat import cli
-from docflat.metrics import Metrics
+from docflat.evaluation.metrics import Metrics
+from docflat.evaluation.testsets import Side
 from docflat.support.errors import InputError
-from docflat.testsets import Side
 
 Capture = pytest.CaptureFixture[str]
 Documents = list[list[str]]

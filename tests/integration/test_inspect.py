@@ -15,7 +15,7 @@ import pytest
 
 from docflat import cli
 from docflat.data.subwords import Subwords
-from docflat.inspection import MOST_SENTENCES, WIDEST, inspect
+from docflat.evaluation.inspection import MOST_SENTENCES, WIDEST, inspect
 from docflat.support.errors import InputError
 from docflat.translation.translator import Translator
 

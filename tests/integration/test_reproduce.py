@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from docflat import cli, metrics
+from docflat import cli
+from docflat.evaluation import metrics
 from docflat.reproduce import runs
 from docflat.reproduce.tiny import SETTINGS
 

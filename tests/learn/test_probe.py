@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from docflat.data.row_settings import ModelSizes
-from docflat.language import PRONOUNS, Language
-from docflat.probe import Probe, run
+from docflat.evaluation.probe.language import PRONOUNS, Language
+from docflat.evaluation.probe.probe import Probe, run
 
 SMALL = Probe(
     Language(seed=1, sentences=6, farthest=4, things=6, words=8),

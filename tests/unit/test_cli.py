@@ -144,7 +144,7 @@ def test_interruption_is_quiet_and_a_bug_is_not(capsys: Capture, monkeypatch: py
     def interrupted(*settings: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("docflat.probe.run", interrupted)
+    monkeypatch.setattr("docflat.evaluation.probe.probe.run", interrupted)
     assert docflat("probe") == 130
     assert capsys.readouterr() == ("", "")
     for bug in (ZeroDivisionError, RuntimeError):
@@ -152,7 +152,7 @@ def test_interruption_is_quiet_and_a_bug_is_not(capsys: Capture, monkeypatch: py
         def broken(*settings: Any, kind: type[Exception] = bug) -> None:
             raise kind
 
-        monkeypatch.setattr("docflat.probe.run", broken)
+        monkeypatch.setattr("docflat.evaluation.probe.probe.run", broken)
         with pytest.raises(bug):
             cli.main(["probe"])
 
@@ -161,7 +161,7 @@ def test_a_full_gpu_is_one_line_with_advice(capsys: Capture, monkeypatch: pytest
     def full(*settings: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\n2 GiB")
 
-    monkeypatch.setattr("docflat.probe.run", full)
+    monkeypatch.setattr("docflat.evaluation.probe.probe.run", full)
     assert "--batch-size" in fails(capsys, "probe")
 
 
@@ -218,7 +218,7 @@ def test_probe_as_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
     def run(probe: Any, out: Any, systems: Any) -> list[dict[str, Any]]:
         return [{"steps": probe.steps, "seed": probe.language.seed, "out": str(out), "systems": systems}]
 
-    monkeypatch.setattr("docflat.probe.run", run)
+    monkeypatch.setattr("docflat.evaluation.probe.probe.run", run)
     assert docflat("probe", "--systems", "doc2doc, docflat-c", "--steps", "9", "--seed", "4", "--json") == 0
     assert json.loads(capsys.readouterr().out) == [
         {"steps": 9, "seed": 4, "out": "runs/probe", "systems": ["doc2doc", "docflat-c"]}

@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from conftest import VARIANTS, Document, Ids, batch_of, build_variant, random_documents, rows_for
-from docflat.contexts import (
+from docflat.decoding.scoring import Candidates, Scorer
+from docflat.evaluation.contrastive.examples import ContrastiveExample, accuracies
+from docflat.evaluation.contrastive.scoring import (
     Verdict,
     draw,
     in_context,
@@ -21,9 +23,7 @@ from docflat.contexts import (
     translate_examples,
     verdict_rows,
 )
-from docflat.contrastive import ContrastiveExample, accuracies
-from docflat.cxmi import cxmi, group_words
-from docflat.decoding.scoring import Candidates, Scorer
+from docflat.evaluation.p_cxmi import cxmi, group_words
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
 from docflat.translation.translator import Translator

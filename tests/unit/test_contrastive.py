@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from docflat.contrastive import ContrastiveExample, accuracies, read_contrastive, to_json
+from docflat.evaluation.contrastive.examples import ContrastiveExample, accuracies, read_contrastive, to_json
 from docflat.support.errors import InputError
 
 SHIP = ContrastiveExample(

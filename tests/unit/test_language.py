@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from docflat.language import ENDINGS, PRONOUNS, Language, ProbeDocument
+from docflat.evaluation.probe.language import ENDINGS, PRONOUNS, Language, ProbeDocument
 
 LANGUAGES = {
     "seed 0": Language(0),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docflat.metrics import METRICS, Metrics, SegmentMean, check_names, differences
+from docflat.evaluation.metrics import METRICS, Metrics, SegmentMean, check_names, differences
+from docflat.evaluation.testsets import Marking, Side, read_beside, read_reference
 from docflat.support.errors import InputError
-from docflat.testsets import Marking, Side, read_beside, read_reference
 
 AUTO = Marking()
 REFERENCE = "eins\nzwei\n\ndrei\nvier\nfünf\n"
@@ -125,7 +125,7 @@ def test_unknown_metrics_and_what_comet_needs(monkeypatch: pytest.MonkeyPatch):
         check_names(["blue"], False)
     with pytest.raises(InputError, match="comet reads the source too: --source FILE"):
         check_names(METRICS, False)
-    monkeypatch.setattr("docflat.metrics.find_spec", lambda name: None)
+    monkeypatch.setattr("docflat.evaluation.metrics.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"not installed: pip install 'docflat\[comet\]'"):
         check_names(METRICS, True)
 

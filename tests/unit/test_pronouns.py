@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from docflat import cli
-from docflat.contrastive import ContrastiveExample, read_contrastive
 from docflat.data.documents import Document
-from docflat.genders import Genders
-from docflat.pronouns import choose, find_examples
+from docflat.evaluation.contrastive.examples import ContrastiveExample, read_contrastive
+from docflat.evaluation.contrastive.german_genders import Genders
+from docflat.evaluation.contrastive.german_pronouns import choose, find_examples
 
 GENDERS = Genders(
     [

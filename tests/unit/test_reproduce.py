@@ -21,7 +21,7 @@ from sacrebleu.significance import PairedTest
 
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
-from docflat.metrics import SegmentMean
+from docflat.evaluation.metrics import SegmentMean
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
 from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper, set_of

@@ -14,8 +14,8 @@ from docflat.support.console import print_json, print_rows
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.metrics import Comparison, Difference
-    from docflat.testsets import Side
+    from docflat.evaluation.metrics import Comparison, Difference
+    from docflat.evaluation.testsets import Side
 
 Row = dict[str, Any]
 
@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.metrics import differences
+    from docflat.evaluation.metrics import differences
 
     if not arguments.bootstrap:
         raise InputError("the paired test needs resamples: --bootstrap of at least 1")

@@ -12,8 +12,8 @@ from docflat.commands.outputs import check_output, write_json_lines
 from docflat.support.console import print_json, print_rows, progress, warn
 
 if TYPE_CHECKING:
-    from docflat.cxmi import SentenceCXMI
-    from docflat.testsets import Side
+    from docflat.evaluation.p_cxmi import SentenceCXMI
+    from docflat.evaluation.testsets import Side
 
 Record = dict[str, object]
 SHOWN = 60  # characters of a sentence in the table
@@ -39,9 +39,9 @@ class _Found(NamedTuple):
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.contexts import signature_of_text
-    from docflat.cxmi import cxmi
-    from docflat.testsets import Marking, read_beside, read_reference
+    from docflat.evaluation.contrastive.scoring import signature_of_text
+    from docflat.evaluation.p_cxmi import cxmi
+    from docflat.evaluation.testsets import Marking, read_beside, read_reference
 
     check_output(arguments.tokens)
     marking = Marking(arguments.boundaries, arguments.docids, arguments.starts)

@@ -12,7 +12,7 @@ from docflat.support.console import print_json, print_rows, progress, warn
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.contrastive import ContrastiveExample
+    from docflat.evaluation.contrastive.examples import ContrastiveExample
     from docflat.translation.translator import Translator
 
 Record = dict[str, object]
@@ -45,8 +45,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.contexts import draw, in_context, sentences_before, signature
-    from docflat.contrastive import grouped, read_contrastive
+    from docflat.evaluation.contrastive.examples import grouped, read_contrastive
+    from docflat.evaluation.contrastive.scoring import draw, in_context, sentences_before, signature
 
     check_output(arguments.scores)
     # ContraPro's own JSON comes without its context, which is then not missed.
@@ -77,8 +77,8 @@ def run(arguments: Namespace) -> None:
 
 
 def _score(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Found:
-    from docflat.contexts import score_examples
-    from docflat.contrastive import accuracies, is_right
+    from docflat.evaluation.contrastive.examples import accuracies, is_right
+    from docflat.evaluation.contrastive.scoring import score_examples
 
     with progress("scoring", len(examples)) as advance:
         scores = score_examples(translator, examples, advance)
@@ -96,7 +96,7 @@ def _score(arguments: Namespace, translator: Translator, examples: list[Contrast
 
 
 def _generate(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Found:
-    from docflat.contexts import judge, translate_examples, verdict_rows
+    from docflat.evaluation.contrastive.scoring import judge, translate_examples, verdict_rows
 
     with progress("translating", len(examples)) as advance:
         translations = translate_examples(translator, examples, arguments.beam, advance)

@@ -14,8 +14,8 @@ from docflat.support.console import print_rows, progress
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.contrastive import ContrastiveExample
     from docflat.data.documents import Document, Pair
+    from docflat.evaluation.contrastive.examples import ContrastiveExample
     from docflat.support.console import Advance
 
 
@@ -31,10 +31,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.contrastive import to_json
     from docflat.data.documents import OPENERS
-    from docflat.genders import Genders
-    from docflat.pronouns import choose, find_examples
+    from docflat.evaluation.contrastive.examples import to_json
+    from docflat.evaluation.contrastive.german_genders import Genders
+    from docflat.evaluation.contrastive.german_pronouns import choose, find_examples
     from docflat.support.atomic import write_whole
 
     if arguments.out.suffix.lower() in OPENERS:

@@ -11,8 +11,8 @@ from docflat.commands.arguments import add_test_set
 from docflat.support.console import print_rows, warn
 
 if TYPE_CHECKING:
-    from docflat.metrics import Metrics
-    from docflat.testsets import Side
+    from docflat.evaluation.metrics import Metrics
+    from docflat.evaluation.testsets import Side
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -28,8 +28,8 @@ def run(arguments: Namespace) -> None:
 
 def read_test_set(arguments: Namespace, hypotheses: list[Path]) -> tuple[Metrics, Side, Side | None, list[Side]]:
     """The metrics, the reference, the source if there is one, and the hypotheses, all lined up."""
-    from docflat.metrics import Metrics, check_names
-    from docflat.testsets import Marking, read_beside, read_reference
+    from docflat.evaluation.metrics import Metrics, check_names
+    from docflat.evaluation.testsets import Marking, read_beside, read_reference
 
     check_names(arguments.metrics, arguments.source is not None)
     marking = Marking(arguments.boundaries, arguments.docids, arguments.starts)

@@ -14,7 +14,7 @@ from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.data.documents import Document
-    from docflat.inspection import Inspection
+    from docflat.evaluation.inspection import Inspection
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     document = _read(arguments)
-    from docflat.inspection import flat_model, inspect
+    from docflat.evaluation.inspection import flat_model, inspect
     from docflat.support.atomic import whole_folder
     from docflat.translation.translator import Translator
 
@@ -65,7 +65,7 @@ def _read(arguments: Namespace) -> Document:
 
 
 def _write(found: Inspection, folder: Path) -> None:
-    from docflat.inspection_page import draw, page
+    from docflat.evaluation.inspection_page import draw, page
 
     text = json.dumps(found.to_mapping(), ensure_ascii=False)
     (folder / "inspect.json").write_text(text + "\n", encoding="utf-8")

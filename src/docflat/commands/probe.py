@@ -22,9 +22,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.language import Language
-    from docflat.probe import DEMO_STEPS, Probe, demo_lines
-    from docflat.probe import run as measure
+    from docflat.evaluation.probe.language import Language
+    from docflat.evaluation.probe.probe import DEMO_STEPS, Probe, demo_lines
+    from docflat.evaluation.probe.probe import run as measure
 
     systems, probe = arguments.systems, Probe(Language(arguments.seed))
     out = arguments.out or Path("runs/probe-demo" if arguments.demo else "runs/probe")

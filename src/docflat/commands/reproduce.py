@@ -108,7 +108,7 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
     from docflat.reproduce.runs import Plan
 
     if arguments.comet_model:
-        from docflat.metrics import check_names
+        from docflat.evaluation.metrics import check_names
 
         check_names(["comet"], with_source=True)
     settings: list[str] = []

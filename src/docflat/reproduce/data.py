@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from docflat.contrastive import ContrastiveExample, grouped, read_contrastive
 from docflat.data.corpus import Corpus
 from docflat.data.subwords import Subwords
+from docflat.evaluation.contrastive.examples import ContrastiveExample, grouped, read_contrastive
+from docflat.evaluation.testsets import Marking, Side, read_beside, read_reference
 from docflat.reproduce.grid import DATASETS, set_of
 from docflat.support.errors import InputError
-from docflat.testsets import Marking, Side, read_beside, read_reference
 
 PACKED = ("", ".xz", ".gz", ".bz2")
 CONTRASTIVE = [f"contrapro.{kind}{packed}" for kind in ("jsonl", "json") for packed in PACKED]
@@ -112,7 +112,7 @@ class Dataset:
 
 
 def accuracy_name(field: object, value: object) -> str:
-    """The metric that a row of `docflat.contrastive.accuracies` is."""
+    """The metric that a row of `docflat.evaluation.contrastive.examples.accuracies` is."""
     return "accuracy" if field == "all" else f"accuracy {value}"
 
 

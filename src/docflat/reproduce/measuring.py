@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 
-from docflat.contexts import score_examples
-from docflat.contrastive import accuracies, is_right
 from docflat.decoding.beam_search import Ids
 from docflat.decoding.passes import DecodingSettings
-from docflat.metrics import Metrics, SegmentMean
+from docflat.evaluation.contrastive.examples import accuracies, is_right
+from docflat.evaluation.contrastive.scoring import score_examples
+from docflat.evaluation.metrics import Metrics, SegmentMean
+from docflat.evaluation.testsets import Marking, Side, read_beside
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
 from docflat.support.atomic import write_whole
-from docflat.testsets import Marking, Side, read_beside
 from docflat.translation.translator import Translator
 from docflat.weights.folders import read_json
 

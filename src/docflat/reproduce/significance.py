@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from docflat.metrics import Metrics
-from docflat.testsets import Side
+from docflat.evaluation.metrics import Metrics
+from docflat.evaluation.testsets import Side
 
 LEVEL = 0.05
 RESAMPLES = 1000

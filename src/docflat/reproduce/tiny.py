@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docflat.contrastive import ContrastiveExample, to_json
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
-from docflat.language import PRONOUNS, Language, ProbeDocument
+from docflat.evaluation.contrastive.examples import ContrastiveExample, to_json
+from docflat.evaluation.probe.language import PRONOUNS, Language, ProbeDocument
 from docflat.reproduce.grid import DATASETS
 from docflat.support.atomic import write_whole
 

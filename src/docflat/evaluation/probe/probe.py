@@ -18,7 +18,7 @@ import torch
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
 from docflat.data.row_settings import ModelSizes, RowSettings
-from docflat.language import PRONOUNS, Language, ProbeDocument
+from docflat.evaluation.probe.language import PRONOUNS, Language, ProbeDocument
 from docflat.support.atomic import write_whole
 from docflat.support.console import warn
 from docflat.systems import SYSTEMS, find_system

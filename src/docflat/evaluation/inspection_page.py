@@ -7,7 +7,7 @@ from collections import defaultdict
 from html import escape
 from pathlib import Path
 
-from docflat.inspection import Inspection, Map, Text, Token
+from docflat.evaluation.inspection import Inspection, Map, Text, Token
 from docflat.support.console import warn
 
 LEVELS = 20  # shades; the exact number is shown where the pointer is

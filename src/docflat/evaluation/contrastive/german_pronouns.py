@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from docflat.contrastive import ContrastiveExample, Fields
 from docflat.data.documents import Document
-from docflat.genders import MAY_SHOW, SHOWN, WORD, Genders, head, is_noun, word_set
+from docflat.evaluation.contrastive.examples import ContrastiveExample, Fields
+from docflat.evaluation.contrastive.german_genders import MAY_SHOW, SHOWN, WORD, Genders, head, is_noun, word_set
 
 WINDOW = 3  # sentences back in which there must be a noun that fits
 

@@ -19,9 +19,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
+from docflat.evaluation.testsets import Side
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
-from docflat.testsets import Side
 
 METRICS = ("bleu", "dbleu", "chrf", "ter", "comet")
 COMET_CHECKPOINT = "Unbabel/wmt20-comet-da"  # the paper's

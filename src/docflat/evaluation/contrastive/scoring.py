@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Literal, TypeVar, get_args
 
 from docflat import __version__
-from docflat.contrastive import ContrastiveExample, Scores, grouped
 from docflat.data.subwords import SideName, Subwords
 from docflat.decoding.beam_search import Ids
 from docflat.decoding.passes import DecodingSettings
 from docflat.decoding.scoring import Candidates, Scorer
+from docflat.evaluation.contrastive.examples import ContrastiveExample, Scores, grouped
 from docflat.support.errors import InputError
 from docflat.translation.translator import Translator, one_line
 
