@@ -4,7 +4,7 @@
 
 The whole life of a process with the model that ships, by the clock. A first round, which reads files from the disk and
 may write byte code, is not counted. `import torch` is what no program that uses it can do without; ours defers a part
-of it (`docflat.startup`), so that the ratio can be below 1.
+of it (`docflat.cli.startup`), so that the ratio can be below 1.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docflat.cli import run
+from docflat.cli.main import run
 from docflat.data.batches import flatten_side
 from docflat.data.rows import Rows
 from docflat.decoding.beam_search import Ids

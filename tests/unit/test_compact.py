@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from docflat.cli import run
+from docflat.cli.main import run
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords
 from docflat.support.errors import InputError

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat import startup
+from docflat.cli.main import startup
 
 MODEL = Path(__file__).parents[1] / "data" / "model-format-1"
 SENTENCES = "The ship left.\nIt was old.\n"
@@ -119,7 +119,7 @@ EVERY_SYSTEM = """
 import sys, zlib
 from pathlib import Path
 import torch
-from docflat import startup
+from docflat.cli.main import startup
 from docflat.weights.folders import ModelConfig, save_model
 from docflat.data.row_settings import ModelSizes, RowSettings
 from docflat.data.subwords import Subwords

@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from docflat.commands.arguments import add_json
+from docflat.cli.arguments import add_json
 from docflat.support.console import print_rows
 
 

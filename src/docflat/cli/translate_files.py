@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docflat.commands.translate_lines import Pair, count_lines, translate_lines
+from docflat.cli.translate_lines import Pair, count_lines, translate_lines
 from docflat.formats import FORMATS, options_of
 from docflat.support.console import progress, warn
 from docflat.support.errors import InputError

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.commands.arguments import add_boundaries, add_model_folder, add_number, whole
+from docflat.cli.arguments import add_boundaries, add_model_folder, add_number, whole
 from docflat.support.console import print_rows
 from docflat.support.errors import InputError
 

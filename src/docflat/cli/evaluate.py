@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.commands.arguments import add_test_set
+from docflat.cli.arguments import add_test_set
 from docflat.support.console import print_rows, warn
 
 if TYPE_CHECKING:

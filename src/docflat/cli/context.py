@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from docflat.commands.arguments import add_boundaries, add_json, add_model, add_number, load_translator
-from docflat.commands.outputs import check_output, write_json_lines
+from docflat.cli.arguments import add_boundaries, add_json, add_model, add_number, load_translator
+from docflat.cli.outputs import check_output, write_json_lines
 from docflat.support.console import print_json, print_rows, progress, warn
 
 if TYPE_CHECKING:

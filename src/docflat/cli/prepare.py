@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docflat.commands.arguments import add_boundaries, add_json, add_number
+from docflat.cli.arguments import add_boundaries, add_json, add_number
 from docflat.support.console import print_rows, warn
 from docflat.support.errors import InputError
 from docflat.weights.shipped import model_folder

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from docflat.commands.arguments import add_json, add_number, names, whole
+from docflat.cli.arguments import add_json, add_number, names, whole
 from docflat.support.console import print_rows
 
 

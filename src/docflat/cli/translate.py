@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docflat import startup
-from docflat.commands.arguments import (
+from docflat.cli.arguments import (
     add_boundaries,
     add_machine,
     add_model_folder,
@@ -19,7 +18,8 @@ from docflat.commands.arguments import (
     part_of_name,
     whole,
 )
-from docflat.commands.translate_files import (
+from docflat.cli.main import startup
+from docflat.cli.translate_files import (
     Job,
     Output,
     Seen,
@@ -29,7 +29,7 @@ from docflat.commands.translate_files import (
     translate_files,
     warn_of_numbers,
 )
-from docflat.commands.translate_lines import Pair, count_lines, translate_lines
+from docflat.cli.translate_lines import Pair, count_lines, translate_lines
 from docflat.support.console import progress, warn
 from docflat.support.errors import InputError
 

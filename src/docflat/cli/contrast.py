@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.commands.arguments import add_json, add_model, add_number, load_translator, names, whole
-from docflat.commands.outputs import check_output, write_json_lines
+from docflat.cli.arguments import add_json, add_model, add_number, load_translator, names, whole
+from docflat.cli.outputs import check_output, write_json_lines
 from docflat.support.console import print_json, print_rows, progress, warn
 from docflat.support.errors import InputError
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import NoReturn, Protocol
 
-from docflat import __version__, startup
+from docflat import __version__
+from docflat.cli.main import startup
 from docflat.commands import (
     compare,
     context,

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from docflat.commands.arguments import add_json
+from docflat.cli.arguments import add_json
 from docflat.support.console import print_rows
 from docflat.support.errors import InputError
 

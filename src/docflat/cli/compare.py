@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docflat.commands.arguments import add_number, add_test_set
-from docflat.commands.evaluate import read_test_set
+from docflat.cli.arguments import add_number, add_test_set
+from docflat.cli.evaluate import read_test_set
 from docflat.support.console import print_json, print_rows
 from docflat.support.errors import InputError
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.commands.arguments import add_boundaries, add_json, add_number, whole
-from docflat.commands.prepare import add_pairs, pairs
+from docflat.cli.arguments import add_boundaries, add_json, add_number, whole
+from docflat.cli.prepare import add_pairs, pairs
 from docflat.support.console import print_rows, progress
 from docflat.support.errors import InputError
 

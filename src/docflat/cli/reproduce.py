@@ -8,7 +8,7 @@ from argparse import SUPPRESS, ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.commands.arguments import names, whole
+from docflat.cli.arguments import names, whole
 from docflat.support.console import warn
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
