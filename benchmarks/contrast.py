@@ -18,10 +18,11 @@ from pathlib import Path
 
 import torch
 
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
 from docflat.evaluation.contrastive.examples import ContrastiveExample, read_contrastive
 from docflat.evaluation.contrastive.scoring import draw, score_examples
+from docflat.model.sizes import ModelSizes
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translation.translator import Translator

@@ -27,11 +27,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.decoding.beam_search import Ids
 from docflat.decoding.passes import Decoder, DecodingSettings
 from docflat.evaluation.probe.language import Language
 from docflat.evaluation.probe.probe import Probe, accuracies
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import find_system

@@ -25,9 +25,10 @@ from torch import Tensor
 
 from docflat.data.batches import Batch, Batches
 from docflat.data.corpus import Corpus
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import SentenceList
 from docflat.data.subwords import Subwords
-from docflat.decoding.passes import SentenceList
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system

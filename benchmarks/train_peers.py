@@ -33,8 +33,9 @@ from torch import Tensor, nn
 from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 
 from docflat.data.batches import Batch, Batches
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import find_system

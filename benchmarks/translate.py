@@ -38,12 +38,13 @@ import torch
 from train_peers import marian, say
 
 from docflat.data.batches import Layout, Side, flatten_side
-from docflat.data.row_settings import ModelSizes, RowSettings
-from docflat.data.rows import Rows
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import Subwords
 from docflat.decoding.beam_search import beam_search
-from docflat.decoding.passes import DecodingSettings, SentenceList
+from docflat.decoding.passes import DecodingSettings
 from docflat.model.cache.decoding_state import GlobalContext
+from docflat.model.sizes import ModelSizes
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.systems.docflat import fold_gates

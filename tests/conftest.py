@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from docflat.data.batches import Batch, Batches, Layout, Plan, make_batch
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 from docflat.systems import SYSTEMS, System
 from docflat.systems.docflat import FlatBatchAttention

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The data of recipes/ship/en-de.yaml, from the corpora in src/docflat/models/en-de/README.md:
+# The data of recipes/ship/en-de.yaml, from the corpora in src/docflat/weights/models/en-de/README.md:
 #
 #   recipes/ship/mix.sh DATA OUT [TOKENIZER]
 #

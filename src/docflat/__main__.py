@@ -1,3 +1,3 @@
-from docflat.cli.main import main
+from docflat.cli import main
 
 main()

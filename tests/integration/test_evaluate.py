@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from docflat.cli.main import main as cli
+from docflat.cli import dispatch as cli
 from docflat.evaluation.metrics import Metrics
 from docflat.evaluation.testsets import Side
 from docflat.support.errors import InputError

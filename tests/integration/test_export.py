@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docflat.cli.main import run
+from docflat.cli.dispatch import run
 from docflat.data.batches import flatten_side
-from docflat.data.rows import Rows
+from docflat.data.rows import Rows, SentenceList
 from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import Decoder, DecodingSettings, SentenceList
+from docflat.decoding.passes import Decoder, DecodingSettings
 from docflat.decoding.scoring import Scorer
 from docflat.weights.folders import load_model
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from docflat.cli.main import main as cli
+from docflat.cli import dispatch as cli
 from docflat.data.subwords import Subwords
 from docflat.evaluation.inspection import MOST_SENTENCES, WIDEST, inspect
 from docflat.support.errors import InputError

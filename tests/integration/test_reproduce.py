@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from docflat.cli.main import main as cli
+from docflat.cli import dispatch as cli
 from docflat.evaluation import metrics
 from docflat.reproduce import runs
 from docflat.reproduce.tiny import SETTINGS

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from docflat import Translator
-from docflat.cli.main import run
+from docflat.cli.dispatch import run
 from docflat.training.loop import Data, StageTraining
 from docflat.training.recipe import load_recipe
 from docflat.training.torchrun import Processes

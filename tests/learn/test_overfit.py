@@ -13,7 +13,8 @@ import torch
 from docflat import Translator
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
+from docflat.model.sizes import ModelSizes
 from docflat.systems import SYSTEMS
 from docflat.training.loop import train
 from docflat.training.recipe import Recipe, Stage

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from docflat.data.row_settings import ModelSizes
 from docflat.evaluation.probe.language import PRONOUNS, Language
 from docflat.evaluation.probe.probe import Probe, run
+from docflat.model.sizes import ModelSizes
 
 SMALL = Probe(
     Language(seed=1, sentences=6, farthest=4, things=6, words=8),

@@ -22,7 +22,7 @@ if not on_gpu:
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="Triton comes with torch for GPUs only")
 
-from docflat.model.kernels import beam as beam_kernels  # noqa: E402
+from docflat.decoding import beam_kernels  # noqa: E402
 
 DEVICE = torch.device("cuda" if on_gpu else "cpu")
 NEVER = float("-inf")

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from docflat.cli.main import run
+from docflat.cli.dispatch import run
 from docflat.data import bitexts, tmx
 from docflat.data.corpus import Corpus
 from docflat.data.documents import Document, Pair, read_documents, read_source

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from docflat import __version__
-from docflat.cli.main import main as cli
+from docflat.cli import dispatch as cli
 from docflat.support.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
@@ -72,7 +72,7 @@ def test_help_of_a_verb_ends_with_examples_that_parse(capsys: Capture, verb: cli
 
 
 def test_help_imports_nothing_slow():
-    code = "import sys\nfrom docflat.cli.main import VERBS, run\n"
+    code = "import sys\nfrom docflat.cli.dispatch import VERBS, run\n"
     code += "for verb in ((), *((verb.name,) for verb in VERBS)):\n    try: run([*verb, '--help'])\n"
     code += "    except SystemExit: pass\n"
     code += "sys.exit(str({'torch', 'numpy', 'rich', 'tokenizers', 'yaml'} & sys.modules.keys()))"
@@ -88,7 +88,7 @@ def test_translating_imports_nothing_that_it_does_not_need(tmp_path: Path):
     (tmp_path / "lines.en").write_text("Hello.\n")
     out = tmp_path / "out"
     arguments = ["translate", "--model", str(model), "--device", "cpu", "--threads", "1"]
-    code = "import sys\nfrom docflat.cli.main import run\n"
+    code = "import sys\nfrom docflat.cli.dispatch import run\n"
     for precision in ("fp32", "int8"):
         for files in ([str(tmp_path / "lines.en")], [str(tmp_path / "notes.md"), "-o", str(out / f"{precision}.md")]):
             code += f"assert run({[*arguments, '--precision', precision, *files]!r}) == 0\n"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from docflat.cli.main import run
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.cli.dispatch import run
+from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
+from docflat.model.sizes import ModelSizes
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS, find_system
 from docflat.translation.translator import Translator

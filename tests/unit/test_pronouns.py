@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat.cli.main import main as cli
+from docflat.cli import dispatch as cli
 from docflat.data.documents import Document
 from docflat.evaluation.contrastive.examples import ContrastiveExample, read_contrastive
 from docflat.evaluation.contrastive.german_genders import Genders

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
+from docflat.model.sizes import ModelSizes
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import SYSTEMS, find_system

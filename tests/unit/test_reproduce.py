@@ -19,9 +19,10 @@ from typing import Any, cast
 import pytest
 from sacrebleu.significance import PairedTest
 
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
 from docflat.evaluation.metrics import SegmentMean
+from docflat.model.sizes import ModelSizes
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
 from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper, set_of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat.cli.main import startup
+from docflat.cli import startup
 
 MODEL = Path(__file__).parents[1] / "data" / "model-format-1"
 SENTENCES = "The ship left.\nIt was old.\n"
@@ -119,9 +119,10 @@ EVERY_SYSTEM = """
 import sys, zlib
 from pathlib import Path
 import torch
-from docflat.cli.main import startup
+from docflat.cli import startup
 from docflat.weights.folders import ModelConfig, save_model
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
+from docflat.model.sizes import ModelSizes
 from docflat.data.subwords import Subwords
 from docflat.systems import SYSTEMS
 from docflat.translation.translator import Translator

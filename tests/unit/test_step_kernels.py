@@ -20,13 +20,13 @@ import docflat.model.layers
 import docflat.systems.docflat
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
 from docflat.data.batches import Segments, flatten_side
-from docflat.data.row_settings import ModelSizes, RowSettings
-from docflat.data.rows import Rows
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import Rows, SentenceList
 from docflat.decoding.beam_search import Hypothesis, Search, beam_search
-from docflat.decoding.passes import SentenceList
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext
 from docflat.model.cache.fixed_keys import GivenFlat
 from docflat.model.layers import Embedding, Norm
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Vocabulary
 from docflat.systems import SYSTEMS, find_system
 from docflat.systems.docflat import DocFlat, fold_gates

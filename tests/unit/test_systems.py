@@ -21,7 +21,7 @@ from conftest import (
     random_documents,
     vocabulary_for,
 )
-from docflat.cli.main import main as cli
+from docflat.cli import dispatch as cli
 from docflat.data.row_settings import RowSettings
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError

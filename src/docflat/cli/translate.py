@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docflat.cli import startup
 from docflat.cli.arguments import (
     add_boundaries,
     add_machine,
@@ -18,7 +19,6 @@ from docflat.cli.arguments import (
     part_of_name,
     whole,
 )
-from docflat.cli.main import startup
 from docflat.cli.translate_files import (
     Job,
     Output,

@@ -1,27 +1,9 @@
-"""Settings of the model and of its rows. One field, one sentence. No torch here: the command line reads it."""
+"""Settings of rows. One field, one sentence. No torch here: the command line reads it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-
-
-@dataclass(frozen=True)
-class ModelSizes:
-    """How large the Transformer is; the defaults are Transformer-base."""
-
-    dim: int = 512  # width of the embeddings and of every layer
-    heads: int = 8  # attention heads; divides dim
-    feed_forward: int = 2048  # width inside the feed-forward sublayers
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-
-    def __post_init__(self) -> None:
-        for name in ("dim", "heads", "feed_forward", "encoder_layers", "decoder_layers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: must be at least 1")
-        if self.dim % (2 * self.heads):
-            raise ValueError("dim: must be a multiple of twice the heads")
 
 
 @dataclass(frozen=True)

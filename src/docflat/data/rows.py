@@ -5,6 +5,7 @@ Rows are kept as parallel numpy arrays, not as objects: an epoch of Europarl has
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -150,3 +151,11 @@ def document_rows(
     empty = (np.diff(source.ends)[sentence] == 0) | (np.diff(target.ends)[sentence] == 0)
     fits = np.maximum(*row_lengths(rows, source, target, target_context)) <= settings.max_tokens
     return rows.take(~empty & fits)
+
+
+class SentenceList:
+    """Sentences as lists of ids, in the form rows read."""
+
+    def __init__(self, sentences: Sequence[Sequence[int]]) -> None:
+        self.tokens: Array = np.array([token for ids in sentences for token in ids], dtype=np.int64)
+        self.ends: Array = np.concatenate([[0], np.cumsum([len(ids) for ids in sentences], dtype=np.int64)])

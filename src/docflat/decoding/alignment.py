@@ -22,9 +22,8 @@ import torch
 from torch import Tensor
 
 from docflat.data.batches import Side, flatten_side
-from docflat.data.rows import Rows
+from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import SideName
-from docflat.decoding.passes import SentenceList
 from docflat.decoding.scoring import Scorer
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, DecoderLayer, Reach

@@ -30,7 +30,7 @@ from docflat.support.console import warn
 beam_kernels: Any = None
 if torch.cuda.is_available():
     with suppress(ImportError):  # no Triton for this platform; torch alone does the same, slower
-        from docflat.model.kernels import beam as beam_kernels
+        from docflat.decoding import beam_kernels
 
 Ids = list[int]
 NEVER = float("-inf")

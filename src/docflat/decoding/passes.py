@@ -15,7 +15,7 @@ import torch
 
 from docflat.data.batches import Layout, Side, flatten_side
 from docflat.data.row_settings import RowSettings
-from docflat.data.rows import Array, Rows, trim
+from docflat.data.rows import Array, Rows, SentenceList, trim
 from docflat.decoding.beam_search import Ids, beam_search
 from docflat.decoding.stream_windows import Window, keep, lay_windows
 from docflat.model.batch_attention import Memory
@@ -45,14 +45,6 @@ class DecodingSettings:
         for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r}: there are {', '.join(get_args(kind))}")
-
-
-class SentenceList:
-    """Sentences as lists of ids, in the form rows read."""
-
-    def __init__(self, sentences: Sequence[Ids]) -> None:
-        self.tokens: Array = np.array([token for ids in sentences for token in ids], dtype=np.int64)
-        self.ends: Array = np.concatenate([[0], np.cumsum([len(ids) for ids in sentences], dtype=np.int64)])
 
 
 class Decoder:

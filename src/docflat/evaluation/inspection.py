@@ -17,10 +17,9 @@ import torch
 from torch import Tensor
 
 from docflat.data.batches import Segments, Side, flatten_side
-from docflat.data.rows import Rows, trim
+from docflat.data.rows import Rows, SentenceList, trim
 from docflat.data.subwords import SideName, Subwords
 from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import SentenceList
 from docflat.model.layers import Attention
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention

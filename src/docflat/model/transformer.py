@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import Batch, PartName, Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory, SideAttending, TargetAttending
 from docflat.model.cache.decoding_state import (
     CachedAttending,
@@ -22,6 +21,7 @@ from docflat.model.cache.decoding_state import (
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
 from docflat.model.loss import cross_entropy, grade
+from docflat.model.sizes import ModelSizes
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import torch
 
 from docflat.data.batches import Layout
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping

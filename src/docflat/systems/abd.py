@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from docflat.data.batches import Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext, Mixer
 from docflat.model.cache.fixed_keys import Change
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attention
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 
 

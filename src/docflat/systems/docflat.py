@@ -21,7 +21,6 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import Segments, Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory, SideAttending
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
 from docflat.model.cache.fixed_keys import (
@@ -46,6 +45,7 @@ from docflat.model.layers import (
     is_step,
     step_kernels,
 )
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 
 

@@ -18,9 +18,9 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from docflat.data.batches import PartName, Segments, Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory, SegmentAttending
 from docflat.model.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 
 

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory, SegmentAttending, SideAttending
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 
 

@@ -17,10 +17,10 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from docflat.data.batches import PartName, Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory, SideAttending
 from docflat.model.cache.fixed_keys import attend_masked
 from docflat.model.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 
 

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import PartName, Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 
 MOST_SENTENCES = 20  # of a group

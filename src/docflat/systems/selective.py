@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import Side
-from docflat.data.row_settings import ModelSizes
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attention, FeedForward, Gate, Norm
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 
 

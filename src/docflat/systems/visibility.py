@@ -14,9 +14,9 @@ import numpy.typing as npt
 import torch
 
 from docflat.data.batches import make_batch
-from docflat.data.row_settings import ModelSizes, RowSettings
-from docflat.data.rows import document_rows
-from docflat.decoding.passes import SentenceList
+from docflat.data.row_settings import RowSettings
+from docflat.data.rows import SentenceList, document_rows
+from docflat.model.sizes import ModelSizes
 from docflat.model.transformer import Transformer, Vocabulary
 from docflat.systems import System
 

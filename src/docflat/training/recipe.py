@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import yaml
 
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
+from docflat.model.sizes import ModelSizes
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import File, from_mapping, read_yaml
 

@@ -17,8 +17,9 @@ import torch
 
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
-from docflat.data.row_settings import ModelSizes, RowSettings
+from docflat.data.row_settings import RowSettings
 from docflat.evaluation.probe.language import PRONOUNS, Language, ProbeDocument
+from docflat.model.sizes import ModelSizes
 from docflat.support.atomic import write_whole
 from docflat.support.console import warn
 from docflat.systems import SYSTEMS, find_system

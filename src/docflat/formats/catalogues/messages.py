@@ -23,7 +23,7 @@ _PERCENT = (
 )
 _BRACE = r"\{\{|\}\}|\{[^{}]{0,200}\}"
 _NUMBERED = r"%L?(?:\d{1,2}|n)"
-# By the flag that says what a message is formatted with. What is seen without it, docflat.translation.placeholders finds.
+# By the flag that says what a message is formatted with; translation/placeholders.py finds what is seen without it.
 _FORMATS = {
     "python-brace-format": _BRACE,
     "c++-format": _BRACE,

@@ -14,8 +14,7 @@ from textwrap import indent
 from typing import NoReturn, Protocol
 
 from docflat import __version__
-from docflat.cli.main import startup
-from docflat.commands import (
+from docflat.cli import (
     compare,
     context,
     contrast,
@@ -26,6 +25,7 @@ from docflat.commands import (
     prepare,
     probe,
     reproduce,
+    startup,
     systems,
     train,
     translate,
@@ -35,7 +35,7 @@ from docflat.support.strict_yaml import nearest
 
 
 class Command(Protocol):
-    """A module of `docflat.commands`."""
+    """A module of `docflat.cli`."""
 
     def arguments(self, parser: ArgumentParser, /) -> None: ...
 
