@@ -27,7 +27,7 @@ from docflat.data.subwords import SideName
 from docflat.decoding.scoring import Scorer
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, DecoderLayer, Reach
-from docflat.translation.sentences import Range
+from docflat.support.text_ranges import Range
 from docflat.weights.folders import ModelFolder
 
 Weights = npt.NDArray[np.float64]  # (target words, source words)

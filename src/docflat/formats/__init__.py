@@ -1,4 +1,7 @@
-"""File formats: each reads a file into segments of text and writes it again with other text in their place."""
+"""File formats, by suffix.
+
+In come the bytes of a file; out come its segments of text, and the bytes again with other text in their places.
+"""
 
 from __future__ import annotations
 

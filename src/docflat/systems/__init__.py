@@ -1,4 +1,7 @@
-"""The systems by name. A system is a model class with its options, and how its rows are made."""
+"""The systems by name: a model class with its options, and how its rows are made.
+
+In comes a name of a recipe; out come the model it builds, the rows it reads and what it sees.
+"""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from docflat.formats.safe_reading import DEEPEST, read_file
 from docflat.formats.segments import Format, Segment
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
+from docflat.support.text_ranges import Range, join_ranges, overlap, strip
 from docflat.translation.formatting import Piece, project
 from docflat.translation.glossary import Glossary, Wanted, at_start, has_all
 from docflat.translation.placeholders import (
@@ -26,15 +27,13 @@ from docflat.translation.placeholders import (
     find_again,
     find_joints,
     find_placeholders,
-    join_ranges,
     leading_stand_in,
     mask,
-    overlap,
     unmask,
 )
 from docflat.translation.repairs.finishing import finish
 from docflat.translation.repairs.numbers import localize_alone, numbers_differ
-from docflat.translation.sentences import Range, split_sentences, strip
+from docflat.translation.sentences import split_sentences
 
 LONGEST = 10_000  # characters of a sentence; what is longer is data, not language
 TOO_LONG = f"longer than {LONGEST} characters"

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from docflat.decoding.alignment import Links, find_words
 from docflat.formats.segments import Segment, Span
-from docflat.translation.sentences import Range
+from docflat.support.text_ranges import Range
 
 
 @dataclass(frozen=True)

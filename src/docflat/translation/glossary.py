@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from docflat.support.errors import InputError
+from docflat.support.text_ranges import Range
 from docflat.translation.placeholders import Terms
-from docflat.translation.sentences import Range
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STEM, _ENDING = 4, 2  # letters: of what two forms of a word share at least, and of what they do not at most

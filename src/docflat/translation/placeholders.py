@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from docflat.formats.segments import LINE_BREAK
-from docflat.translation.sentences import Range
+from docflat.support.text_ranges import Range, join_ranges, overlap
 
 _PATTERNS = (
     r"[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`]{1,2000}",  # a URL
@@ -160,23 +159,6 @@ def _trim(url: str) -> str:
     ):
         url = url[:-1]
     return url
-
-
-def overlap(place: Range, ranges: Sequence[Range]) -> bool:
-    """Whether it shares letters with any of these, which are in order and apart."""
-    last = bisect_left(ranges, (place[1], 0)) - 1  # of those that start before its end
-    return last >= 0 and ranges[last][1] > place[0]
-
-
-def join_ranges(ranges: Iterable[Range]) -> list[Range]:
-    """In order; those that overlap are one."""
-    joined: list[Range] = []
-    for start, end in sorted(ranges):
-        if joined and start < joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
 
 
 def occurrences(part: str, text: str) -> list[int]:

@@ -6,8 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from docflat.support.errors import InputError
-
-Range = tuple[int, int]
+from docflat.support.text_ranges import Range, strip
 
 
 def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()) -> list[Range]:
@@ -32,14 +31,6 @@ def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()
     if len(found) > 1 and not _has_letter(text[slice(*found[-1])]):
         found[-2:] = [(found[-2][0], found[-1][1])]
     return [stripped for piece in found if (stripped := strip(text, *piece)) is not None]
-
-
-def strip(text: str, start: int, end: int) -> Range | None:
-    """The range without blanks at its ends; None: there is nothing else."""
-    piece = text[start:end]
-    if not piece.strip():
-        return None
-    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
 
 
 def _inside(place: int, ranges: Sequence[Range]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from docflat.support.text_ranges import Range
 from docflat.translation.repairs.numbers import localize_hours, localize_numbers
-from docflat.translation.sentences import Range
 
 _ENDED = re.compile(r"[.!?…:;。！？]\W*$")
 _LETTER = re.compile(r"[^\W\d_](?=[\W\d_]*$)")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from docflat.translation.sentences import Range
+from docflat.support.text_ranges import Range
 
 # What stands between thousands, and before decimals.
 SEPARATORS = {"en": (",", "."), "de": (".", ",")}

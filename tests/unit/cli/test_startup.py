@@ -14,7 +14,7 @@ import pytest
 
 from docflat.cli import startup
 
-MODEL = Path(__file__).parents[1] / "data" / "model-format-1"
+MODEL = Path(__file__).parents[2] / "data" / "model-format-1"
 SENTENCES = "The ship left.\nIt was old.\n"
 EXPECTED = json.loads((MODEL / "expected.json").read_text(encoding="utf-8"))  # what the version that wrote it made
 COMMAND = [sys.executable, "-m", "docflat", "translate", "--model", str(MODEL), "--device", "cpu", "--threads", "1"]

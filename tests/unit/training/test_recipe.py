@@ -18,7 +18,7 @@ from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import SYSTEMS, find_system
 from docflat.training.recipe import Recipe, Stage, load_recipe
 
-FOLDER = Path(__file__).parents[2] / "recipes"
+FOLDER = Path(__file__).parents[3] / "recipes"
 DATASETS = ("ted", "news", "europarl")
 SMALL = {"data": "prepared", "out": "runs/x", "stages": [{"system": "sent2sent"}, {"system": "docflat-c"}]}
 

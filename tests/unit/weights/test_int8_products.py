@@ -150,7 +150,7 @@ def test_a_folded_gate_is_as_close_to_float32_as_two_products(variant: str) -> N
 
 
 def test_a_folder_is_loaded_in_int8_where_a_cpu_does_the_work() -> None:
-    folder = Path(__file__).parents[1] / "data" / "model-format-1"
+    folder = Path(__file__).parents[2] / "data" / "model-format-1"
     plain, int8 = (Translator.load(folder, device="cpu", precision=kind) for kind in ("fp32", "int8"))
     assert isinstance(int8.folder.model.embedding, Int8Embedding)
     assert not isinstance(plain.folder.model.embedding, Int8Embedding)

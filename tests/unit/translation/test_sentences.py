@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docflat.translation.placeholders import find_again, find_joints, find_placeholders, join_ranges
+from docflat.support.text_ranges import join_ranges
+from docflat.translation.placeholders import find_again, find_joints, find_placeholders
 from docflat.translation.sentences import split_sentences
 
 # Written by hand, with the cuts a reader would make.

@@ -13,7 +13,7 @@ from docflat.decoding.alignment import Aligner, RecordingAttending, _places, _Vi
 from docflat.model.layers import Attention, Reach
 from docflat.weights.folders import ModelFolder, load_model
 
-MODEL = Path(__file__).parent.parent / "data" / "model-format-1"
+MODEL = Path(__file__).parents[2] / "data" / "model-format-1"
 
 
 @pytest.mark.parametrize(

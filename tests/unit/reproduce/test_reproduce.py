@@ -39,7 +39,7 @@ from docflat.training.loop import differences
 from docflat.training.recipe import load_recipe
 from docflat.weights.folders import ModelConfig, ModelFolder
 
-RECIPES = Path(__file__).parents[2] / "recipes"
+RECIPES = Path(__file__).parents[3] / "recipes"
 ORIGIN = Origin("abc1234", 1, "0123456789ab", "docflat reproduce", "docflat train a.yaml", "CPU")
 CELLS = [cell for table in tables() for cell in table.cells]
 

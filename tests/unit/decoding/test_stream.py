@@ -311,7 +311,7 @@ def test_progress_is_told(subwords: Subwords) -> None:
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Path(__file__).parents[1] / "data" / "model-format-1"
+    folder = Path(__file__).parents[2] / "data" / "model-format-1"
     documents = [["The ship left.", "It was old.", "It sank."], ["It was new."]]
     (tmp_path / "text").write_text("\n\n".join("\n".join(document) for document in documents) + "\n")
     assert (

@@ -83,7 +83,7 @@ def test_help_imports_nothing_slow():
 
 def test_translating_imports_nothing_that_it_does_not_need(tmp_path: Path):
     """Each of these takes as long as a short translation, the compiler of torch as long as all of torch."""
-    model = Path(__file__).parent.parent / "data" / "model-format-1"
+    model = Path(__file__).parents[2] / "data" / "model-format-1"
     (tmp_path / "notes.md").write_text("# Notes\n\nHello **you**. Bye.\n")
     (tmp_path / "lines.en").write_text("Hello.\n")
     out = tmp_path / "out"
