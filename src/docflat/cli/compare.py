@@ -93,6 +93,7 @@ def _print_scores(comparisons: Sequence[Comparison]) -> None:
     print()
     for metric, signature in {each.metric: each.signature for each in comparisons}.items():
         print(f"{metric}: {signature}")
+    print("p_randomisation is two-sided; p_bootstrap, as sacreBLEU computes it, is of one tail: double it for both")
 
 
 def _print_sentence(sentence: Row) -> None:

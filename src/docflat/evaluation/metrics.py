@@ -126,7 +126,7 @@ class Metrics:
             segments = _segments(name, side)
             if bootstrap:
                 # A paired test of one system: corpus_score would stop at a mixture of float32 and float.
-                signature, (found,) = _paired_test("bs", [(str(side.file), segments)], metric, bootstrap)
+                signature, (found,) = paired_test("bs", [(str(side.file), segments)], metric, bootstrap)
                 score, mean, confidence = found.score, float(found.mean), float(found.ci)
             else:
                 score, mean, confidence = metric.corpus_score(segments, None).score, None, None
@@ -139,10 +139,10 @@ class Metrics:
         comparisons = []
         for name, metric in self.metrics.items():
             systems: list[tuple[str, Sequence[str]]] = [(str(side.file), _segments(name, side)) for side in sides]
-            signature, by_bootstrap = _paired_test("bs", systems, metric, bootstrap)
+            signature, by_bootstrap = paired_test("bs", systems, metric, bootstrap)
             by_randomisation: list[float | None] = [None] * len(systems)
             if randomisation:
-                _, trials = _paired_test("ar", systems, metric, randomisation)
+                _, trials = paired_test("ar", systems, metric, randomisation)
                 by_randomisation = [trial.p_value for trial in trials]
                 signature.update("ar", randomisation)  # beside bs, as sacreBLEU writes where it does both
             text = _format(name, signature)
@@ -180,7 +180,7 @@ def check_names(names: Sequence[str], with_source: bool) -> None:
         raise InputError("comet needs a package that is not installed: pip install 'docflat[comet]'")
 
 
-def _paired_test(
+def paired_test(
     test: Literal["bs", "ar"], systems: list[tuple[str, Sequence[str]]], metric: Metric, trials: int
 ) -> tuple[Signature, list[Any]]:
     """sacreBLEU's signature, and its result for each system; one metric at a time, as two of ours are named BLEU."""

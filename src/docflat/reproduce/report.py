@@ -23,7 +23,8 @@ TINY = (
 )
 MARKS = (
     f"{BETTER} significantly better than doc2doc on the same data, {WORSE} significantly worse"
-    f" (paired bootstrap, p ≤ {LEVEL}); the paper marks DocFlat in table 2 only."
+    f" (paired approximate randomisation, two-sided, p ≤ {LEVEL} for each number by itself: of twenty numbers of equal"
+    " systems about one is marked by chance); the paper marks DocFlat in table 2 only."
 )
 _DIGITS = {"comet": 4}
 

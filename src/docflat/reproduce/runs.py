@@ -30,7 +30,7 @@ from docflat.reproduce.measuring import (
     updates_per_second,
 )
 from docflat.reproduce.results import Key, Origin, Record, add_results, read_results
-from docflat.reproduce.significance import RESAMPLES, bleu_p, mean_p
+from docflat.reproduce.significance import SIGNATURE, bleu_p, mean_p
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 from docflat.training.loop import train
@@ -94,7 +94,7 @@ class Plan:
         settings = [f"data={self.datasets[job.dataset].folder}", f"out={self.folder(job)}", "tensorboard=false"]
         if job.first is not None:
             settings.append(f"stages.0.start={self.folder(job.first) / 'model'}")
-        settings += [*job.changes, *self.settings]
+        settings += [*self.settings, *job.changes]  # of two, the later one wins: a variant stays what it is
         return load_recipe(files, settings), shlex.join(["docflat", "train", *map(str, files), *settings])
 
     def origin(self, job: Job) -> Origin:
@@ -253,7 +253,7 @@ class JobRun:
                 file = "right.json" if metric == "accuracy" else f"comet.{window}.json"
                 values = [json.loads((run.folder / file).read_text(encoding="utf-8")) for run in (baseline, self)]
                 p = mean_p(*values)
-            self._record({f"{metric} p": (p, f"test:bootstrap|bs:{RESAMPLES}|against:doc2doc")}, window)
+            self._record({f"{metric} p": (p, SIGNATURE)}, window)
 
 
 def check(plan: Plan, jobs: Sequence[Job]) -> None:

@@ -113,27 +113,24 @@ def load_recipe(paths: Path | Sequence[Path], overrides: Sequence[str] = ()) -> 
 
     A file may say `extends: other.yaml`, and then lies over that one. Settings within are merged key by key, stages
     stage by stage; `every_stage` holds what is the same for all of them. Each override is `key=value`, with a path
-    such as stages.1.max_steps for the key.
+    such as stages.1.max_steps for the key. It wins over every file; of two overrides of one setting the later one wins,
+    and every_stage.KEY is KEY of each stage.
     """
     paths = [paths] if isinstance(paths, Path) else paths
     file = paths[-1]
     mapping, lines = read_layer(paths[0])
     for path in paths[1:]:
         mapping, lines = merge((mapping, lines), read_layer(path))
-    for override in overrides:
-        key, equals, text = override.partition("=")
-        if not equals or not key:
-            raise InputError(f"{override!r}: an override is key=value, such as stages.0.max_steps=500")
-        try:
-            # A folder may be called 1 or 2024-02-03.
-            value = text if key in PATHS and text != "null" else yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError):  # a date such as 2023-02-31 is the latter
-            raise InputError(f"{override!r}: the value is not YAML") from None
-        _set(mapping, key.split("."), value, override)
-        # What an override says stands in no line of a file.
-        path_of_key = re.sub(r"\.(\d+)", r"[\1]", key)
-        lines = {name: line for name, line in lines.items() if name != path_of_key}
+    changes = [read_override(override) for override in overrides]
+    for override, key, value in changes:
+        if key == "stages":  # all of them anew: what every_stage says goes for these too
+            mapping, lines = _override((mapping, lines), key, value, override)
     mapping, lines = spread((mapping, lines))
+    # Only now, so that an override of every_stage wins over what a stage of a file says.
+    for override, key, value in changes:
+        if key != "stages":
+            for each in _in_every_stage(key, mapping):
+                mapping, lines = _override((mapping, lines), each, value, override)
     if "out" not in mapping and isinstance(mapping.get("data"), str):
         mapping["out"] = _usual_out(mapping)
     recipe = from_mapping(Recipe, mapping, file=file, lines=lines)
@@ -147,6 +144,37 @@ def load_recipe(paths: Path | Sequence[Path], overrides: Sequence[str] = ()) -> 
         system.check(recipe.model, options, str(file), f"{where}.options")
         system.rows_of(stage.rows, f"{where}.rows", str(file))
     return recipe
+
+
+def read_override(override: str) -> tuple[str, str, Any]:
+    """As it was written, its key and its value."""
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise InputError(f"{override!r}: an override is key=value, such as stages.0.max_steps=500")
+    if key == "every_stage":
+        raise InputError(f"{override!r}: say which setting of every stage, such as every_stage.max_steps=500")
+    try:
+        # A folder may be called 1 or 2024-02-03.
+        return override, key, text if key in PATHS and text != "null" else yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):  # a date such as 2023-02-31 is the latter
+        raise InputError(f"{override!r}: the value is not YAML") from None
+
+
+def _in_every_stage(key: str, mapping: dict[str, Any]) -> list[str]:
+    """The keys that an override means: every_stage.KEY stands for one of each stage."""
+    first, _, rest = key.partition(".")
+    stages = mapping.get("stages")
+    if first != "every_stage":
+        return [key]
+    return [f"stages.{number}.{rest}" for number in range(len(stages) if isinstance(stages, list) else 0)]
+
+
+def _override(layer: Layer, key: str, value: Any, override: str) -> Layer:
+    mapping, lines = layer
+    _set(mapping, key.split("."), value, override)
+    # What an override says stands in no line of a file.
+    path_of_key = re.sub(r"\.(\d+)", r"[\1]", key)
+    return mapping, {name: line for name, line in lines.items() if name != path_of_key}
 
 
 def read_layer(path: Path, above: Sequence[Path] = ()) -> Layer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import random
 import re
 import signal
 import time
@@ -17,11 +16,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from sacrebleu.significance import PairedTest
 
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
-from docflat.evaluation.metrics import SegmentMean
 from docflat.model.sizes import ModelSizes
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
@@ -30,7 +27,6 @@ from docflat.reproduce.measuring import KnownFirstPass, updates_per_second
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
 from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
-from docflat.reproduce.significance import mean_p
 from docflat.reproduce.tables import chosen, tables
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
@@ -253,21 +249,6 @@ def test_updates_a_second_leave_out_what_compiling_takes(tmp_path: Path):
     lines = [{"step": 0, "kind": "validation"}, *({"kind": "train", "target_tokens_per_second": one} for one in speeds)]
     (stage / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert updates_per_second(tmp_path) == pytest.approx(10)
-
-
-# Significance
-
-
-@pytest.mark.parametrize("gain", [0.0, 0.05, 0.2, -0.1])
-def test_p_of_means_is_that_of_sacrebleu(gain: float):
-    chance = random.Random(str(gain))
-    baseline = [float(chance.random() < 0.5) for _ in range(200)]
-    system = [float(chance.random() < 0.5 + gain) for _ in range(200)]
-    metric = SegmentMean("mean", lambda texts: [float(text) for text in texts], {})
-    systems = [("a", list(map(str, baseline))), ("b", list(map(str, system)))]
-    _, scores = PairedTest(systems, {"": metric}, None, "bs", 1000)()
-    (_, result) = next(value for key, value in scores.items() if key != "System")
-    assert mean_p(baseline, system) == pytest.approx(result.p_value)
 
 
 # The report

@@ -147,6 +147,28 @@ def test_what_is_said_of_every_stage_is_the_same_for_all_but_what_one_says_itsel
 
 
 @pytest.mark.parametrize(
+    ("overrides", "dropouts"),
+    [
+        (["every_stage.dropout=0.4"], (0.4, 0.4)),  # also over the 0.1 that the first stage names itself
+        (["every_stage.dropout=0.4", "stages.1.dropout=0.2"], (0.4, 0.2)),
+        (["stages.1.dropout=0.2", "every_stage.dropout=0.4"], (0.4, 0.4)),  # the later one wins
+        (["stages.1.dropout=0.2"], (0.1, 0.2)),
+        (["stages=[{system: sent2sent}, {system: doc2doc}]"], (0.3, 0.3)),
+    ],
+)
+def test_an_override_wins_over_every_file(tmp_path: Path, overrides: list[str], dropouts: tuple[float, float]):
+    one = "data: d\nevery_stage: {dropout: 0.3}\nstages: [{system: sent2sent, dropout: 0.1}, {system: doc2doc}]"
+    recipe = load_recipe(layers(tmp_path, one=one), overrides)
+    assert tuple(stage.dropout for stage in recipe.stages) == dropouts
+
+
+def test_an_override_of_every_stage_reaches_into_its_settings(tmp_path: Path):
+    one = "data: d\nstages: [{system: doc2doc, rows: {context: 1}}, {system: docflat-c}]"
+    recipe = load_recipe(layers(tmp_path, one=one), ["every_stage.rows.context=2"])
+    assert [stage.rows.context for stage in recipe.stages] == [2, 2]
+
+
+@pytest.mark.parametrize(
     ("base", "top", "message"),
     [
         ("data: d\nseed: x", "stages: []", "base.yaml:2: seed: expected a whole number, found 'x'"),
