@@ -181,10 +181,10 @@ def check_names(names: Sequence[str], with_source: bool) -> None:
 
 
 def paired_test(
-    test: Literal["bs", "ar"], systems: list[tuple[str, Sequence[str]]], metric: Metric, trials: int
+    test: Literal["bs", "ar"], systems: Sequence[tuple[str, Sequence[str]]], metric: Metric, trials: int
 ) -> tuple[Signature, list[Any]]:
     """sacreBLEU's signature, and its result for each system; one metric at a time, as two of ours are named BLEU."""
-    signatures, scores = PairedTest(systems, {"": metric}, None, test, trials)()
+    signatures, scores = PairedTest(list(systems), {"": metric}, None, test, trials)()
     name, signature = next(iter(signatures.items()))
     return signature, scores[name]
 
