@@ -28,8 +28,9 @@ import numpy as np
 import torch
 
 from docflat.data.row_settings import RowSettings
-from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import Decoder, DecodingSettings
+from docflat.data.rows import Ids
+from docflat.decoding.passes import Passes
+from docflat.decoding.settings import DecodingSettings
 from docflat.evaluation.probe.language import Language
 from docflat.evaluation.probe.probe import Probe, accuracies
 from docflat.model.sizes import ModelSizes
@@ -42,7 +43,7 @@ SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_
 VOCABULARY = Vocabulary(1256, 1000, bos=1, eos=2, mask=3)
 
 
-def build(name: str, base: bool, window: int, words: int, beam: int) -> Decoder:
+def build(name: str, base: bool, window: int, words: int, beam: int) -> Passes:
     torch.manual_seed(1)
     system = find_system(name)
     model = system.build(ModelSizes() if base else SMALL, VOCABULARY, system.read_options({})).eval()
@@ -51,7 +52,7 @@ def build(name: str, base: bool, window: int, words: int, beam: int) -> Decoder:
         model.embedding.weight[VOCABULARY.eos] = 0  # some other word always leads: none ends before its limit
     rows = system.rows_of(RowSettings())
     settings = DecodingSettings(mode="stream", window=window, beam=beam, batch_size=1)
-    return Decoder(model, system.layout(rows, VOCABULARY), rows, settings)
+    return Passes(model, system.layout(rows, VOCABULARY), rows, settings)
 
 
 def document(sentences: int, words: int, seed: int) -> Iterator[Ids]:
@@ -60,18 +61,18 @@ def document(sentences: int, words: int, seed: int) -> Iterator[Ids]:
         yield rng.integers(VOCABULARY.mask + 1, VOCABULARY.text_size, words).tolist()
 
 
-def translations(decoder: Decoder, sentences: int, words: int) -> Iterator[Ids]:
+def translations(passes: Passes, sentences: int, words: int) -> Iterator[Ids]:
     """Of documents of so many sentences, one after the other, without end."""
     seed = 0
     while True:
         seed += 1
-        for _, ids in decoder.stream([document(sentences, words, seed)]):
+        for _, ids in passes.stream([document(sentences, words, seed)]):
             yield ids
 
 
-def times(decoder: Decoder, lengths: list[int], words: int, turn: int) -> dict[int, list[float]]:
+def times(passes: Passes, lengths: list[int], words: int, turn: int) -> dict[int, list[float]]:
     """Seconds per sentence of each turn. The longest document is translated once, the others in every fourth turn."""
-    streams = {length: translations(decoder, length, words) for length in lengths}
+    streams = {length: translations(passes, length, words) for length in lengths}
     for stream in streams.values():
         next(stream)  # a first time for everything
     seconds: dict[int, list[float]] = {length: [] for length in lengths}
@@ -94,12 +95,12 @@ def status(key: str) -> int:
     return int(line.split()[1])
 
 
-def peak(decoder: Decoder, sentences: int, words: int) -> tuple[float, float]:
+def peak(passes: Passes, sentences: int, words: int) -> tuple[float, float]:
     """MiB of the process while it translates a document, and how many more than after short ones."""
-    for _ in islice(translations(decoder, 10, words), 50):
+    for _ in islice(translations(passes, 10, words), 50):
         pass
     before = status("VmRSS")
-    for _ in decoder.stream([document(sentences, words, 1)]):
+    for _ in passes.stream([document(sentences, words, 1)]):
         pass
     most = status("VmHWM")
     return most / 1024, (most - before) / 1024
@@ -140,12 +141,12 @@ def main() -> None:
     if options.probe:
         print_probe(options.probe, options.json)
         return
-    decoder = build(options.system, options.base, options.window, options.words, options.beam)
+    passes = build(options.system, options.base, options.window, options.words, options.beam)
     if options.peak_of:
-        print(*peak(decoder, options.peak_of, options.words))
+        print(*peak(passes, options.peak_of, options.words))
         return
     lengths = [int(length) for length in options.lengths.split(",")]
-    seconds = times(decoder, lengths, options.words, options.turn)
+    seconds = times(passes, lengths, options.words, options.turn)
     rows = []
     for length in lengths:
         own = subprocess.run(

@@ -42,7 +42,7 @@ from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import Subwords
 from docflat.decoding.beam_search import beam_search
-from docflat.decoding.passes import DecodingSettings
+from docflat.decoding.settings import DecodingSettings
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.sizes import ModelSizes
 from docflat.support.console import print_table

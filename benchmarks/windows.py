@@ -19,7 +19,7 @@ from typing import Any
 
 import sacrebleu
 
-from docflat.decoding.beam_search import Ids
+from docflat.data.rows import Ids
 from docflat.evaluation.testsets import Marking, read_beside, read_reference
 from docflat.support.console import print_table
 from docflat.translation.translator import Translator
@@ -57,18 +57,18 @@ def main() -> None:
         return found
 
     def settings(mode: str, window: int | None = None) -> Any:
-        return translator.settings(mode=mode, window=window, batch_size=options.batch_size)
+        return translator.decoder.settings(mode=mode, window=window, batch_size=options.batch_size)
 
     def ignore(sentences: int) -> None:
         pass
 
-    alone = translator.decoder(settings("sentence"))
+    alone = translator.decoder.passes(settings("sentence"))
     first = measure("sentence by sentence", partial(alone.sentence_by_sentence, ids, ignore))
     for window in options.windows:
-        together = translator.decoder(settings("two-pass", window))
+        together = translator.decoder.passes(settings("two-pass", window))
         measure(f"second pass, window {window}", partial(together.second_pass, ids, first, ignore))
     streaming = settings("stream", options.stream)
-    measure(f"stream, window {options.stream}", partial(translator.translate_ids, ids, streaming))
+    measure(f"stream, window {options.stream}", partial(translator.decoder.decode, ids, streaming))
     print_table(["what", "BLEU", "seconds"], rows, options.json)
 
 

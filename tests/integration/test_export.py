@@ -9,10 +9,10 @@ import pytest
 
 from docflat.cli.dispatch import run
 from docflat.data.batches import flatten_side
-from docflat.data.rows import Rows, SentenceList
-from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import Decoder, DecodingSettings
+from docflat.data.rows import Ids, Rows, SentenceList
+from docflat.decoding.passes import Passes
 from docflat.decoding.scoring import Scorer
+from docflat.decoding.settings import DecodingSettings
 from docflat.weights.folders import load_model
 
 from .conftest import run_training, stage
@@ -43,11 +43,11 @@ def test_the_exported_model_translates_and_scores_as_ours(models: dict[str, Path
         side = flatten_side(SentenceList(sentences), given, layout, close=close, prefix_only=not close)
         return [[names[token] for token in part.tolist()] for part in side.tokens.split(side.rows.lengths.tolist())]
 
-    decoder = Decoder(folder.model, layout, rows, DecodingSettings(beam=1, window=1))
+    passes = Passes(folder.model, layout, rows, DecodingSettings(beam=1, window=1))
     if name == "sent2sent":
-        ours = decoder.sentence_by_sentence([document], lambda n: None)[0]
+        ours = passes.sentence_by_sentence([document], lambda n: None)[0]
     else:
-        ours = decoder.second_pass([document], [first], lambda n: None)[0]
+        ours = passes.second_pass([document], [first], lambda n: None)[0]
     theirs = ctranslate2.Translator(str(tmp_path / "out"), compute_type="float32", intra_threads=1)
     # CTranslate2 puts the start symbol of a sentence model there itself.
     prefixes = [[] if name == "sent2sent" else prefix for prefix in by_row(first, close=False)]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from docflat.data.row_settings import RowSettings
 
 Array = npt.NDArray[Any]
+Ids = list[int]  # a sentence in subwords
 
 MIXED = 1 << 40  # groups from here on hold rows of several documents
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.batches import Side
+from docflat.data.rows import Ids
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import Decoding, GlobalContext, KeptContext
 from docflat.model.cache.fixed_keys import Change
@@ -32,7 +33,6 @@ if torch.cuda.is_available():
     with suppress(ImportError):  # no Triton for this platform; torch alone does the same, slower
         from docflat.decoding import beam_kernels
 
-Ids = list[int]
 NEVER = float("-inf")
 STRETCH = 128  # words of the vocabulary, of which one maximum is taken
 GPU_STRETCH = 64  # the same for the kernels

@@ -1,4 +1,4 @@
-"""Decoding: the ways to walk through a document with a beam search.
+"""Passes: the ways to go through a document with a beam search.
 
 Documents come as lists of sentences, sentences as lists of ids; so do their translations.
 """
@@ -6,49 +6,25 @@ Documents come as lists of sentences, sentences as lists of ids; so do their tra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Literal, get_args
 
 import numpy as np
 import torch
 
 from docflat.data.batches import Layout, Side, flatten_side
 from docflat.data.row_settings import RowSettings
-from docflat.data.rows import Array, Rows, SentenceList, trim
-from docflat.decoding.beam_search import Ids, beam_search
+from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
+from docflat.decoding.beam_search import beam_search
+from docflat.decoding.settings import DecodingSettings
 from docflat.decoding.stream_windows import Window, keep, lay_windows
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
 from docflat.model.transformer import Transformer
-from docflat.support.errors import InputError
-
-Mode = Literal["sentence", "two-pass", "sequential", "stream"]
-GlobalContextKind = Literal["partial", "first-pass"]
 
 
-@dataclass(frozen=True)
-class DecodingSettings:
-    mode: Mode = "two-pass"
-    global_context: GlobalContextKind = "first-pass"  # what rows see of each other's target side in the second pass
-    beam: int = 5
-    length_penalty: float = 1.0  # scores are divided by length ** this
-    window: int = 16  # rows of a document that see each other, the paper's inference batch size
-    batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
-
-    def __post_init__(self) -> None:
-        for name in ("beam", "window", "batch_size"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1")
-        if not self.length_penalty >= 0:
-            raise InputError("length_penalty must not be negative")
-        for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
-            if getattr(self, name) not in get_args(kind):
-                raise InputError(f"{name} {getattr(self, name)!r}: there are {', '.join(get_args(kind))}")
-
-
-class Decoder:
-    """A model with what it takes to decode documents of ids."""
+class Passes:
+    """A model with what it takes to go through documents of ids, one way or another."""
 
     def __init__(self, model: Transformer, layout: Layout, rows: RowSettings, settings: DecodingSettings) -> None:
         """rows: those the model was trained on."""

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from docflat.data.batches import Layout, Segments, Side, flatten_side, labels_of, make_batch
-from docflat.data.rows import Array, Rows, SentenceList, row_lengths, trim
-from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import DecodingSettings
+from docflat.data.rows import Array, Ids, Rows, SentenceList, row_lengths, trim
+from docflat.decoding.settings import DecodingSettings
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, Reach, attend
 from docflat.model.transformer import Transformer

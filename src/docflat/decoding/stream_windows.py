@@ -18,8 +18,8 @@ from docflat.data.rows import Rows
 from docflat.model.cache.decoding_state import KeysValues
 
 if TYPE_CHECKING:
+    from docflat.data.rows import Ids
     from docflat.data.subwords import SideName
-    from docflat.decoding.beam_search import Ids
 
 
 class Window:

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 
 from docflat.data.batches import Segments, Side, flatten_side
-from docflat.data.rows import Rows, SentenceList, trim
+from docflat.data.rows import Ids, Rows, SentenceList, trim
 from docflat.data.subwords import SideName, Subwords
-from docflat.decoding.beam_search import Ids
 from docflat.model.layers import Attention
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
@@ -141,7 +140,7 @@ def _width(translator: Translator, sentences: int, window: int | None) -> int:
     """How many sentences see each other."""
     if sentences > MOST_SENTENCES:
         raise InputError(f"a document of {sentences} sentences; {MOST_SENTENCES} at most can be looked at")
-    width = sentences if window == 0 else translator.settings(window=window).window
+    width = sentences if window == 0 else translator.decoder.settings(window=window).window
     if min(width, sentences) > WIDEST:
         raise InputError(f"a window of {min(width, sentences)} sentences; {WIDEST} at most can be looked at")
     return width

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import DecodingSettings
+from docflat.data.rows import Ids
+from docflat.decoding.document_decoder import DocumentDecoder, Documents, Done, ignore
+from docflat.decoding.settings import DecodingSettings
 from docflat.evaluation.contrastive.examples import accuracies, is_right
 from docflat.evaluation.contrastive.scoring import score_examples
 from docflat.evaluation.metrics import Metrics, SegmentMean
@@ -27,30 +27,25 @@ Numbers = dict[str, tuple[float, str]]  # by metric: value, and its signature
 
 
 @dataclass
-class KnownFirstPass(Translator):
-    """A translator that is given the first pass, or makes it: all systems of a dataset share that of sent2sent."""
+class SharedFirstPass(DocumentDecoder):
+    """Makes the first pass, or is given it: all systems of a dataset share that of sent2sent."""
 
     known: dict[tuple[int, ...], Ids] = field(default_factory=dict)  # translation of each source sentence by itself
 
-    def translate_ids(
-        self,
-        documents: Sequence[Sequence[Ids]],
-        settings: DecodingSettings,
-        done: Callable[[int], None] = lambda sentences: None,
-    ) -> list[list[Ids]]:
-        if settings.mode == "two-pass" and self.reads_target:
-            first = [[self.known[tuple(ids)] for ids in document] for document in documents]
-            return self.decoder(settings).second_pass(documents, first, done)
-        found = super().translate_ids(documents, settings, done)
-        if settings.mode == "sentence":
-            for document, translation in zip(documents, found, strict=True):
-                self.known.update(zip(map(tuple, document), translation, strict=True))
-        return found
+    def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
+        return [[self.known[tuple(ids)] for ids in document] for document in documents]
 
-    def save_known(self, path: Path) -> None:
+    def decode(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Ids]]:
+        translations = super().decode(documents, settings, done)
+        if settings.mode == "sentence":
+            for document, translation in zip(documents, translations, strict=True):
+                self.known.update(zip(map(tuple, document), translation, strict=True))
+        return translations
+
+    def save(self, path: Path) -> None:
         write_whole(path, json.dumps(list(self.known.items())))
 
-    def load_known(self, path: Path) -> None:
+    def load(self, path: Path) -> None:
         self.known.update((tuple(source), target) for source, target in json.loads(path.read_text(encoding="utf-8")))
 
 

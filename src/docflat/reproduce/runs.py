@@ -19,8 +19,8 @@ import torch
 from docflat.reproduce.data import Dataset
 from docflat.reproduce.grid import WINDOW, Job, Measure, set_of
 from docflat.reproduce.measuring import (
-    KnownFirstPass,
     Numbers,
+    SharedFirstPass,
     bleu_scores,
     comet_scores,
     contrast,
@@ -35,6 +35,7 @@ from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 from docflat.training.loop import train
 from docflat.training.recipe import Recipe, load_recipe
+from docflat.translation.translator import Translator
 
 OF_TRANSLATION = ("bleu", "dbleu", "seconds")
 
@@ -188,13 +189,12 @@ class JobRun:
             self._record(numbers)
 
     @cached_property
-    def _translator(self) -> KnownFirstPass:
-        device = self.plan.recipe(self.job)[0].device
-        translator = KnownFirstPass.load(self.folder / "model", device=device)
-        assert isinstance(translator, KnownFirstPass)
+    def _translator(self) -> Translator:
+        translator = Translator.load(self.folder / "model", device=self.plan.recipe(self.job)[0].device)
+        translator.decoder = decoder = SharedFirstPass(translator.folder)
         if self.job.first is not None:
             for test in self.tests:
-                translator.load_known(self.first_pass(test))
+                decoder.load(self.first_pass(test))
         return translator
 
     def translation(self, window: int, test: str = "") -> Path:
@@ -210,7 +210,8 @@ class JobRun:
         path = self.translation(window, name)
         seconds = translate(translator, test, path, beam=self.plan.beam, window=window, batch_size=size, **settings)
         if sentences:
-            translator.save_known(self.first_pass(name))
+            assert isinstance(translator.decoder, SharedFirstPass)
+            translator.decoder.save(self.first_pass(name))
         numbers = bleu_scores(read_translation(path, test), test)
         if timed:
             numbers["seconds"] = (seconds, f"beam:{self.plan.beam}|batch:{size}")

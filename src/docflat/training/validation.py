@@ -10,11 +10,11 @@ import torch
 
 from docflat.data.batches import Plan
 from docflat.data.corpus import Corpus
-from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import DecodingSettings, Mode
+from docflat.data.rows import Ids
+from docflat.decoding.document_decoder import DocumentDecoder
+from docflat.decoding.settings import DecodingSettings, Mode
 from docflat.model.transformer import Transformer
 from docflat.training.torchrun import Processes
-from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelFolder
 
 
@@ -50,7 +50,7 @@ class Validation:
         on_gpu = self.processes.device.type == "cuda"
         with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
             sources = [source for source, _ in self.documents]
-            hypotheses = Translator(folder).translate_ids(sources, DecodingSettings(mode, beam=1))
+            hypotheses = DocumentDecoder(folder).decode(sources, DecodingSettings(mode, beam=1))
         folder.model.train()
         decode = folder.subwords.decode
         translated = [decode(ids) for document in hypotheses for ids in document]

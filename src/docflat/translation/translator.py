@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from os import PathLike
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from docflat.data.rows import Ids
 from docflat.data.subwords import Subwords
-from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import Decoder, DecodingSettings
+from docflat.decoding.document_decoder import DocumentDecoder
+from docflat.decoding.settings import DecodingSettings
 from docflat.support.errors import InputError
 from docflat.systems.docflat import fold_gates
 from docflat.weights.folders import ModelFolder, load_model
@@ -41,6 +42,11 @@ class Translator:
     folder: ModelFolder
     first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
     languages: tuple[str, str] | None = None  # source and target, of a model that comes with docflat
+
+    @cached_property
+    def decoder(self) -> DocumentDecoder:
+        """What goes through documents of ids."""
+        return DocumentDecoder(self.folder, self.first_pass)
 
     @classmethod
     def load(
@@ -88,35 +94,6 @@ class Translator:
             return "int8"
         return "bf16" if embedding.weight.dtype == torch.bfloat16 else "fp32"
 
-    @property
-    def reads_target(self) -> bool:
-        """Whether a translation depends on those of other sentences; if not, a first pass has nothing to do."""
-        model = self.folder.model  # not its system: options may have turned off, or on, what it sees of other rows
-        return self.folder.config.rows.target_context is not False or model.sees_growing or model.looks_ahead
-
-    def settings(self, **given: Any) -> DecodingSettings:
-        """Decoding settings with this model's defaults: the best mode it was trained for."""
-        system = self.folder.system
-        if given.get("mode") in (None, "auto"):
-            two_passes = (
-                self.first_pass is not None or self.folder.config.rows.context_free > 0 or not self.reads_target
-            )
-            given["mode"] = "sentence" if system.sentence_level else "two-pass" if two_passes else "sequential"
-        elif system.sentence_level and given["mode"] != "sentence":
-            raise InputError(f"{system.name} translates sentence by sentence; it has no mode {given['mode']!r}")
-        for key, set_ in (("global_context", given.get("global_context")), ("first pass", self.first_pass)):
-            if set_ is not None and given["mode"] != "two-pass":
-                raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {given['mode']}")
-        if given.get("global_context") is not None and not self.folder.model.sees_growing:
-            raise InputError(f"no row of this {system.name} sees others grow: it has no global context to choose")
-        given["window"] = given.get("window") or self.folder.config.rows.window or None
-        if given["mode"] == "stream" and "batch" not in system.source + system.target:
-            given["window"] = 1  # no other row is seen, so none is held
-        most = system.most_rows
-        if most and (given["window"] or 0) > most:
-            raise InputError(f"{system.name} takes a window of at most {most}, not {given['window']}")
-        return DecodingSettings(**{key: value for key, value in given.items() if value is not None})
-
     def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
         """Translate one document. Settings are those of `DecodingSettings`."""
         if isinstance(sentences, str):
@@ -131,7 +108,7 @@ class Translator:
         **settings: Any,
     ) -> Iterator[list[str]]:
         """Translate documents as they come, about `chunk` sentences at a time; `done` hears of the progress."""
-        decoding = self.settings(**settings)
+        decoding = self.decoder.settings(**settings)
         todo = iter(documents)
         while True:
             batch, count = [], 0
@@ -153,7 +130,7 @@ class Translator:
         pieces = [[self._pieces(text) for text in document] for document in documents]
         source = [[ids for sentence in document for ids in sentence] for document in pieces]
         told = _Told(sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done)
-        target = self.translate_ids(source, settings, told.hear)
+        target = self.decoder.decode(source, settings, told.hear)
         told.finish()
         translations = []
         for document, cut, translated in zip(documents, pieces, target, strict=True):
@@ -179,7 +156,7 @@ class Translator:
 
         A translation comes when half a `window` of sentences after it has been read; the first, when all of one has.
         """
-        decoder = self.decoder(self.settings(mode="stream", **settings))
+        passes = self.decoder.passes(self.decoder.settings(mode="stream", **settings))
         waiting: deque[tuple[str, int]] = deque()  # sentences that were read, and how many pieces each has
 
         def pieces() -> Iterator[Ids]:
@@ -189,7 +166,7 @@ class Translator:
                 yield from cut
 
         translated: list[Ids] = []
-        for _, ids in decoder.stream([pieces()]):
+        for _, ids in passes.stream([pieces()]):
             translated.append(ids)
             text, number = waiting[0]
             if len(translated) == number:
@@ -239,46 +216,6 @@ class Translator:
         source, target = encode(sentences, "source"), encode(translations, "target")
         (scored,) = Scorer(self.folder).documents([source], [target], context)
         return [sentence.total for sentence in scored]
-
-    def translate_ids(
-        self,
-        documents: Sequence[Sequence[Ids]],
-        settings: DecodingSettings,
-        done: Callable[[int], None] = lambda sentences: None,
-    ) -> list[list[Ids]]:
-        decoder = self.decoder(settings)
-        if settings.mode == "sentence":
-            return decoder.sentence_by_sentence(documents, done)
-        if settings.mode == "sequential":
-            return decoder.sequential(documents, done)
-        if settings.mode == "stream":
-            translations: list[list[Ids]] = [[] for _ in documents]
-            for number, ids in decoder.stream(documents):
-                translations[number].append(ids)
-                done(int(bool(ids)))
-            return translations
-        if not self.reads_target:
-            return decoder.second_pass(documents, [[[] for _ in document] for document in documents], done)
-        if self.first_pass is not None and self.first_pass.subwords.hash != self.folder.subwords.hash:
-            raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
-        alone = self.decoder(replace(settings, mode="sentence"), self.first_pass)
-        first = alone.sentence_by_sentence(self._with_readers(documents), lambda n: None)
-        return decoder.second_pass(documents, first, done)
-
-    def _with_readers(self, documents: Sequence[Sequence[Ids]]) -> list[Sequence[Ids]]:
-        """Without the only sentence of a document: nobody would read its first translation.
-
-        Those after it would, and it would itself in a model that looks ahead; of the rest of the target side the second
-        pass sees of such a sentence what the first does: nothing.
-        """
-        looks_ahead = self.folder.model.looks_ahead
-        return [document if looks_ahead or any(document[1:]) else [[]] * len(document) for document in documents]
-
-    def decoder(self, settings: DecodingSettings, folder: ModelFolder | None = None) -> Decoder:
-        """Of this model, or of that of the first pass."""
-        folder = folder or self.folder
-        rows = folder.config.rows
-        return Decoder(folder.model, folder.system.layout(rows, folder.model.vocabulary), rows, settings)
 
 
 class _Told:

@@ -336,7 +336,7 @@ def test_translate_hands_on_its_options(tmp_path: Path, shouter: type[Shouter]):
 
 
 def test_translate_has_the_defaults_of_the_library(tmp_path: Path, shouter: type[Shouter]):
-    from docflat.decoding.passes import DecodingSettings
+    from docflat.decoding.settings import DecodingSettings
 
     translated(tmp_path, "x.en", b"a\n")
     assert shouter.loaded == (Path("m"), "auto", None)

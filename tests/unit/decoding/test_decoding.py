@@ -53,7 +53,8 @@ from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding.beam_search import Search, beam_search
-from docflat.decoding.passes import Decoder, DecodingSettings
+from docflat.decoding.passes import Passes
+from docflat.decoding.settings import DecodingSettings
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.cache.fixed_keys import Given
 from docflat.model.cache.hypotheses import Paths
@@ -508,16 +509,16 @@ def source_documents(seed: int = 0) -> list[list[Ids]]:
     return [*documents, [], [[], []]]
 
 
-def decoder_for(name: str, model: Transformer, context: int = 2, max_tokens: int = 512, **settings: Any) -> Decoder:
+def decoder_for(name: str, model: Transformer, context: int = 2, max_tokens: int = 512, **settings: Any) -> Passes:
     rows = replace(rows_for(name, context), max_tokens=max_tokens)
-    return Decoder(model, layout_for(name), rows, DecodingSettings(**settings))
+    return Passes(model, layout_for(name), rows, DecodingSettings(**settings))
 
 
 def quiet(sentences: int) -> None:
     pass
 
 
-def modes(decoder: Decoder, documents: list[list[Ids]]) -> dict[str, list[list[Ids]]]:
+def modes(decoder: Passes, documents: list[list[Ids]]) -> dict[str, list[list[Ids]]]:
     """Translations in every mode there is."""
     first = decoder.sentence_by_sentence(documents, quiet)
     results = {"sentence": first, "sequential": decoder.sequential(documents, quiet), "stream": [[] for _ in documents]}
@@ -915,7 +916,7 @@ def test_a_translator_keeps_lines_apart(name: str, subwords: Subwords) -> None:
     assert translator.translate(documents[0], beam=2) == next(translator.translate_documents(documents, beam=2))
     if name == "doc2doc":
         with pytest.raises(InputError, match="it has no global context to choose"):
-            translator.settings(mode="two-pass", global_context="partial")
+            translator.decoder.settings(mode="two-pass", global_context="partial")
 
 
 # Without target context: whether a model with these options sees target text, and whether that may be chosen.
@@ -936,17 +937,17 @@ def test_what_is_seen_of_other_rows_is_asked_of_the_model(
     rows = SYSTEMS[name].rows_of(RowSettings(target_context=False, context_free=0.2))
     config = ModelConfig(name, SIZES, options, rows)
     translator = Translator(ModelFolder(config, subwords, config.build(subwords).eval()))
-    assert translator.reads_target == reads
+    assert translator.decoder.reads_target == reads
     searched = []
-    monkeypatch.setattr(Decoder, "sentence_by_sentence", lambda self, documents, done: searched.append(1) or documents)
+    monkeypatch.setattr(Passes, "sentence_by_sentence", lambda self, documents, done: searched.append(1) or documents)
     translator.translate(["the cat", "the dog"], mode="two-pass", beam=1)
     assert bool(searched) == reads  # in a first pass
     if chooses:
-        assert translator.settings(mode="two-pass", global_context="partial").global_context == "partial"
+        assert translator.decoder.settings(mode="two-pass", global_context="partial").global_context == "partial"
     else:
         message = rf"^no row of this {name} sees others grow: it has no global context to choose$"
         with pytest.raises(InputError, match=message):
-            translator.settings(mode="two-pass", global_context="partial")
+            translator.decoder.settings(mode="two-pass", global_context="partial")
 
 
 @pytest.mark.usefixtures("short")
@@ -987,9 +988,9 @@ def test_two_passes_with_and_without_a_first_one_that_nobody_reads(
     needed = [[] if not looks_ahead and number < 7 else document for number, document in enumerate(documents)]
 
     searched: list[Sequence[Ids]] = []
-    plain = Decoder.sentence_by_sentence
+    plain = Passes.sentence_by_sentence
 
-    def spy(self: Decoder, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
+    def spy(self: Passes, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
         searched.extend(documents)
         return plain(self, documents, done)
 
@@ -997,15 +998,15 @@ def test_two_passes_with_and_without_a_first_one_that_nobody_reads(
     for kind, other in product(kinds, (None, folders[1])):
         translator = Translator(folders[0], other)
         settings = DecodingSettings("two-pass", kind, beam=3, window=3, batch_size=4)
-        first = translator.decoder(settings, other).sentence_by_sentence(documents, quiet)
-        decoder = translator.decoder(settings)
+        first = translator.decoder.passes(settings, other).sentence_by_sentence(documents, quiet)
+        decoder = translator.decoder.passes(settings)
         heard: list[int] = []
         with monkeypatch.context() as patched:
-            patched.setattr(Decoder, "sentence_by_sentence", spy)
-            found = translator.translate_ids(documents, settings, heard.append)
+            patched.setattr(Passes, "sentence_by_sentence", spy)
+            found = translator.decoder.decode(documents, settings, heard.append)
         assert found == decoder.second_pass(documents, first, quiet)
         assert sum(heard) == 10
-        if translator.reads_target:
+        if translator.decoder.reads_target:
             assert [list(filter(None, document)) for document in searched] == [list(filter(None, x)) for x in needed]
         searched.clear()
         if looks_ahead:  # its own first translation is read: without it another one is found

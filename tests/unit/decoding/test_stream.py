@@ -40,7 +40,7 @@ from docflat.data.batches import Side, make_batch
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding.beam_search import Hypothesis
-from docflat.decoding.passes import Decoder
+from docflat.decoding.passes import Passes
 from docflat.decoding.stream_windows import Window
 from docflat.model.cache.decoding_state import Keeper
 from docflat.model.transformer import Transformer
@@ -82,7 +82,7 @@ class Forced:
         return [Hypothesis(tokens, 0.0)]
 
 
-def forced_logits(decoder: Decoder, source: Sequence[Ids], target: Sequence[Ids]) -> list[Tensor]:
+def forced_logits(decoder: Passes, source: Sequence[Ids], target: Sequence[Ids]) -> list[Tensor]:
     """Of the sentences of one document that are not empty, given their translations."""
     forced = Forced([y for x, y in zip(source, target, strict=True) if x])
     with patch.object(docflat.decoding.passes, "beam_search", forced):
@@ -294,13 +294,13 @@ def test_a_window_is_held_only_by_systems_that_mix_rows(subwords: Subwords) -> N
             with pytest.raises(
                 InputError, match=r"^sent2sent translates sentence by sentence; it has no mode 'stream'$"
             ):
-                translator.settings(mode="stream")
+                translator.decoder.settings(mode="stream")
             continue
         mixes = name in ("selective", "hybrid", "mbe", "abd", "docflat-c", "docflat-d", "docflat-i")
-        assert translator.settings(mode="stream", window=7).window == (7 if mixes else 1)
-        assert translator.settings(mode="sequential", window=7).window == 7
+        assert translator.decoder.settings(mode="stream", window=7).window == (7 if mixes else 1)
+        assert translator.decoder.settings(mode="sequential", window=7).window == 7
         with pytest.raises(InputError, match=r"^a global context goes with the mode two-pass, not stream$"):
-            translator.settings(mode="stream", global_context="partial")
+            translator.decoder.settings(mode="stream", global_context="partial")
 
 
 def test_progress_is_told(subwords: Subwords) -> None:

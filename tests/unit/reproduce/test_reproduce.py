@@ -23,7 +23,7 @@ from docflat.model.sizes import ModelSizes
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
 from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper, set_of
-from docflat.reproduce.measuring import KnownFirstPass, updates_per_second
+from docflat.reproduce.measuring import SharedFirstPass, updates_per_second
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
 from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
@@ -33,6 +33,7 @@ from docflat.support.strict_yaml import to_mapping
 from docflat.systems import SYSTEMS
 from docflat.training.loop import differences
 from docflat.training.recipe import load_recipe
+from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelConfig, ModelFolder
 
 RECIPES = Path(__file__).parents[3] / "recipes"
@@ -393,7 +394,8 @@ def test_a_global_context_is_chosen_where_a_model_has_one(
     subwords = Subwords.learn(["the cat sat on the mat."], vocabulary=280, index_tokens=4)
     sizes = ModelSizes(dim=16, heads=2, feed_forward=16, encoder_layers=1, decoder_layers=1)
     config = ModelConfig("docflat-c", sizes, options, SYSTEMS["docflat-c"].rows_of(RowSettings()))
-    translator = KnownFirstPass(ModelFolder(config, subwords, config.build(subwords)))
+    translator = Translator(ModelFolder(config, subwords, config.build(subwords)))
+    translator.decoder = SharedFirstPass(translator.folder)
     asked: dict[str, Any] = {}
     monkeypatch.setattr(runs, "translate", lambda translator, test, path, **settings: asked.update(settings) or 1.0)
     monkeypatch.setattr(runs, "read_translation", lambda *_: None)
@@ -408,4 +410,4 @@ def test_a_global_context_is_chosen_where_a_model_has_one(
     )
     runs.JobRun._translate(cast(Any, run), "", 16, timed=False)
     assert asked.get("global_context") == chosen
-    assert translator.settings(**asked).mode == "two-pass"
+    assert translator.decoder.settings(**asked).mode == "two-pass"

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Literal, TypeVar, get_args
 
 from docflat import __version__
+from docflat.data.rows import Ids
 from docflat.data.subwords import SideName, Subwords
-from docflat.decoding.beam_search import Ids
-from docflat.decoding.passes import DecodingSettings
 from docflat.decoding.scoring import Candidates, Scorer
+from docflat.decoding.settings import DecodingSettings
 from docflat.evaluation.contrastive.examples import ContrastiveExample, Scores, grouped
 from docflat.support.errors import InputError
 from docflat.translation.translator import Translator, one_line
@@ -190,8 +190,8 @@ def translate_examples(
     sources = _encode(translator.folder.subwords, "source", [(example.source,) for example in examples])
     documents = [[*before, source] for (before, _), (source,) in zip(contexts, sources, strict=True)]
     given = [[*before, []] for _, before in contexts]
-    decoder = translator.decoder(DecodingSettings(beam=beam))
-    return [one_line(translator.folder.subwords.decode(ids)) for ids in decoder.last_sentences(documents, given, done)]
+    passes = translator.decoder.passes(DecodingSettings(beam=beam))
+    return [one_line(translator.folder.subwords.decode(ids)) for ids in passes.last_sentences(documents, given, done)]
 
 
 def judge(example: ContrastiveExample, translation: str) -> Verdict:

@@ -1,0 +1,100 @@
+"""Decoding documents with a trained model: which way through them there is, and which one settings choose.
+
+Sentences go in as ids and come out as ids. Texts are the business of `docflat.translation`, which is built on this;
+so are validation in training and the measurements of `docflat.reproduce`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from docflat.data.rows import Ids
+from docflat.decoding.passes import Passes
+from docflat.decoding.settings import DecodingSettings
+from docflat.support.errors import InputError
+from docflat.weights.folders import ModelFolder
+
+Documents = Sequence[Sequence[Ids]]
+Done = Callable[[int], None]  # hears how many sentences were translated since it heard last
+
+
+def ignore(sentences: int) -> None:
+    """For `done` where nobody asks for the progress."""
+
+
+@dataclass
+class DocumentDecoder:
+    """A trained model, and how it goes through documents."""
+
+    folder: ModelFolder
+    first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
+
+    @property
+    def reads_target(self) -> bool:
+        """Whether a translation depends on those of other sentences; if not, a first pass has nothing to do."""
+        model = self.folder.model  # not its system: options may have turned off, or on, what it sees of other rows
+        return self.folder.config.rows.target_context is not False or model.sees_growing or model.looks_ahead
+
+    def settings(self, **wanted: Any) -> DecodingSettings:
+        """Settings with this model's defaults: the best mode it was trained for. Refuses what it cannot do."""
+        system = self.folder.system
+        if wanted.get("mode") in (None, "auto"):
+            two_passes = (
+                self.first_pass is not None or self.folder.config.rows.context_free > 0 or not self.reads_target
+            )
+            wanted["mode"] = "sentence" if system.sentence_level else "two-pass" if two_passes else "sequential"
+        elif system.sentence_level and wanted["mode"] != "sentence":
+            raise InputError(f"{system.name} translates sentence by sentence; it has no mode {wanted['mode']!r}")
+        for key, chosen in (("global_context", wanted.get("global_context")), ("first pass", self.first_pass)):
+            if chosen is not None and wanted["mode"] != "two-pass":
+                raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {wanted['mode']}")
+        if wanted.get("global_context") is not None and not self.folder.model.sees_growing:
+            raise InputError(f"no row of this {system.name} sees others grow: it has no global context to choose")
+        wanted["window"] = wanted.get("window") or self.folder.config.rows.window or None
+        if wanted["mode"] == "stream" and "batch" not in system.source + system.target:
+            wanted["window"] = 1  # no other row is seen, so none is held
+        most = system.most_rows
+        if most and (wanted["window"] or 0) > most:
+            raise InputError(f"{system.name} takes a window of at most {most}, not {wanted['window']}")
+        return DecodingSettings(**{key: value for key, value in wanted.items() if value is not None})
+
+    def decode(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Ids]]:
+        """The translations of documents, the way through them chosen by the settings."""
+        passes = self.passes(settings)
+        if settings.mode == "sentence":
+            return passes.sentence_by_sentence(documents, done)
+        if settings.mode == "sequential":
+            return passes.sequential(documents, done)
+        if settings.mode == "stream":
+            translations: list[list[Ids]] = [[] for _ in documents]
+            for number, ids in passes.stream(documents):
+                translations[number].append(ids)
+                done(int(bool(ids)))
+            return translations
+        if not self.reads_target:
+            return passes.second_pass(documents, [[[] for _ in document] for document in documents], done)
+        return passes.second_pass(documents, self.first_translations(documents, settings), done)
+
+    def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
+        """The first of two passes: every sentence by itself, if another one reads its translation."""
+        if self.first_pass is not None and self.first_pass.subwords.hash != self.folder.subwords.hash:
+            raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
+        alone = self.passes(replace(settings, mode="sentence"), self.first_pass)
+        return alone.sentence_by_sentence(self._with_readers(documents), ignore)
+
+    def _with_readers(self, documents: Documents) -> list[Sequence[Ids]]:
+        """Without the only sentence of a document: nobody would read its first translation.
+
+        Those after it would, and it would itself in a model that looks ahead; of the rest of the target side the second
+        pass sees of such a sentence what the first does: nothing.
+        """
+        looks_ahead = self.folder.model.looks_ahead
+        return [document if looks_ahead or any(document[1:]) else [[]] * len(document) for document in documents]
+
+    def passes(self, settings: DecodingSettings, folder: ModelFolder | None = None) -> Passes:
+        """The ways through documents, one by one: of this model, or of that of the first pass."""
+        folder = folder or self.folder
+        rows = folder.config.rows
+        return Passes(folder.model, folder.system.layout(rows, folder.model.vocabulary), rows, settings)

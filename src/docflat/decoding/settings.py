@@ -1,0 +1,31 @@
+"""The settings of decoding: which way through a document, how wide a beam, which sentences see each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from docflat.support.errors import InputError
+
+Mode = Literal["sentence", "two-pass", "sequential", "stream"]
+GlobalContextKind = Literal["partial", "first-pass"]
+
+
+@dataclass(frozen=True)
+class DecodingSettings:
+    mode: Mode = "two-pass"
+    global_context: GlobalContextKind = "first-pass"  # what rows see of each other's target side in the second pass
+    beam: int = 5
+    length_penalty: float = 1.0  # scores are divided by length ** this
+    window: int = 16  # rows of a document that see each other, the paper's inference batch size
+    batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "window", "batch_size"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1")
+        if not self.length_penalty >= 0:
+            raise InputError("length_penalty must not be negative")
+        for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
+            if getattr(self, name) not in get_args(kind):
+                raise InputError(f"{name} {getattr(self, name)!r}: there are {', '.join(get_args(kind))}")
