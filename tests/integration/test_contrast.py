@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from docflat import Translator, cli
+from docflat import Translator
+from docflat.cli import dispatch as cli
 from docflat.evaluation.contrastive.examples import read_contrastive
 
 from .conftest import made_up_documents, run_training, stage, write_corpus

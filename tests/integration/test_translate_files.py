@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from docflat import Translator, cli
+from docflat import Translator
+from docflat.cli import dispatch as cli
 from docflat.decoding.alignment import Weights
 from docflat.translation.side_by_side import Row, ShownDocument, mark_changes, side_by_side
 

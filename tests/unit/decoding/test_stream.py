@@ -35,7 +35,8 @@ from conftest import (
     random_documents,
     rows_for,
 )
-from docflat import Translator, cli
+from docflat import Translator
+from docflat.cli import dispatch as cli
 from docflat.data.batches import Side, make_batch
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
