@@ -25,6 +25,7 @@ from docflat.cli import (
     prepare,
     probe,
     reproduce,
+    serve,
     startup,
     systems,
     train,
@@ -74,6 +75,12 @@ VERBS: tuple[Verb, ...] = (
         "docflat translate manual.docx --glossary terms.tsv --suffix de\n"
         "docflat translate < speech.en > speech.de",
         translate,
+    ),
+    Verb(
+        "serve",
+        "translate over HTTP: a page for people, the APIs of LibreTranslate and DeepL for programs",
+        "docflat serve\ndocflat serve --port 8080 --model en-de --data /var/lib/docflat",
+        serve,
     ),
     Verb(
         "evaluate",

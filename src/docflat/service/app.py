@@ -1,0 +1,124 @@
+"""The table of routes, and the application that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from docflat.service import deepl, libretranslate, operations, page
+from docflat.service.bodies import parameters_of
+from docflat.service.guard import Guard
+from docflat.service.problems import Problem, answer
+from docflat.service.service import ClientGone, Service
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+_CLIENT_GONE = 499  # what nginx has for it; nobody reads it but the metrics
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the table."""
+
+    method: str
+    path: str
+    handler: Handler
+    open: bool = False  # whether it answers without a key where keys are asked for
+
+
+TABLE: tuple[Entry, ...] = (
+    Entry("GET", "/", page.show, open=True),
+    Entry("POST", "/", page.translate),
+    Entry("GET", "/static/{name}", page.static, open=True),
+    Entry("GET", "/health", operations.health, open=True),
+    Entry("GET", "/ready", operations.ready, open=True),
+    Entry("GET", "/metrics", operations.metrics, open=True),
+    Entry("GET", "/languages", libretranslate.languages, open=True),
+    Entry("GET", "/frontend/settings", libretranslate.frontend_settings, open=True),
+    Entry("GET", "/translate", libretranslate.translate),
+    Entry("POST", "/translate", libretranslate.translate),
+    Entry("GET", "/detect", libretranslate.detect),
+    Entry("POST", "/detect", libretranslate.detect),
+    Entry("POST", "/suggest", libretranslate.suggest, open=True),
+    Entry("POST", "/v2/translate", deepl.translate),
+    Entry("GET", "/v2/languages", deepl.languages),
+    Entry("POST", "/v2/languages", deepl.languages),
+)
+
+
+def make_app(service: Service) -> ASGIApp:
+    async def problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Problem)
+        return answer(error, request)
+
+    async def http_problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            found = answer(Problem(405, "method", method=request.method), request)
+            found.headers.update(error.headers or {})
+            return found
+        return answer(Problem(404, "not_found"), request)
+
+    async def gone(request: Request, error: Exception) -> Response:
+        return Response(status_code=_CLIENT_GONE)
+
+    by_path: dict[str, dict[str, Handler]] = {}
+    for entry in TABLE:
+        by_path.setdefault(entry.path, {})[entry.method] = _checked(entry, service)
+    routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
+    app = Starlette(routes=routes, exception_handlers={Problem: problem, HTTPException: http_problem, ClientGone: gone})
+    app.state.service = service
+    return Guard(app, service.settings, service.metrics, {route.endpoint: route.path for route in routes})
+
+
+def _by_method(handlers: Mapping[str, Handler]) -> Handler:
+    """One route a path: so an answer to another method can say which ones there are."""
+
+    async def endpoint(request: Request) -> Response:
+        return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+    return endpoint
+
+
+def _checked(entry: Entry, service: Service) -> Handler:
+    """The handler, for those who may use it and not more often than they may."""
+
+    @wraps(entry.handler)
+    async def endpoint(request: Request) -> Response:
+        client = request.client.host if request.client else "unknown"
+        if not entry.open:
+            if service.keys is not None:
+                owner = service.keys.owner(await _key(request))
+                if owner is None:
+                    if wait := service.rates.take(f"address {client}"):
+                        raise Problem(429, "rate", wait)
+                    raise Problem(401, "key")
+                client = f"key {owner}"
+            if wait := service.rates.take(client):
+                raise Problem(429, "rate", wait)
+        request.state.owner = client if client.startswith("key ") else ""
+        return await entry.handler(request)
+
+    return endpoint
+
+
+async def _key(request: Request) -> str:
+    """The key, wherever the client of this API puts it."""
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() in ("bearer", "deepl-auth-key"):
+        return key.strip()
+    if cookie := request.cookies.get("docflat-key"):
+        return cookie
+    parameters = await parameters_of(request)
+    for name in ("api_key", "auth_key"):
+        if name in parameters:
+            return parameters.text(name)
+    return ""

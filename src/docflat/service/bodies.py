@@ -1,0 +1,154 @@
+"""Parameters of a request, in whichever way they came: JSON, a form, several parts, or the query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+
+from docflat.service.problems import Problem
+
+_MOST_FIELDS = 1000
+_MOST_PART = 8 << 20  # bytes of a field of several parts that is no file
+
+
+@dataclass
+class Parameters:
+    """Values by name. Those of a form are texts; those of JSON are whatever the client wrote."""
+
+    values: Mapping[str, Any]
+    files: Sequence[UploadFile] = field(default_factory=list)
+
+    def __contains__(self, name: str) -> bool:
+        return self.values.get(name) is not None
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self.values.get(name, default)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if value is None:
+            raise Problem(400, "missing", name=name)
+        if not isinstance(value, str):
+            raise Problem(400, "not_text", name=name)
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """A text or a list of texts."""
+        value = self.values.get(name)
+        if value is None:
+            raise Problem(400, "missing", name=name)
+        texts = value if isinstance(value, list) else [value]
+        if not all(isinstance(text, str) for text in texts):
+            raise Problem(400, "not_texts", name=name)
+        return list(texts)
+
+    def number(self, name: str, default: int, most: int) -> int:
+        value = self.values.get(name, default)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        try:
+            number = default if value in (None, "") else int(value)
+        except (ValueError, TypeError):
+            raise Problem(400, "not_number", name=name, most=most) from None
+        if isinstance(value, bool) or not 0 <= number <= most:
+            raise Problem(400, "not_number", name=name, most=most)
+        return number
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.values.get(name)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if value is None or value == "":
+            return default
+        known = {"1": True, "0": False, "true": True, "false": False, "on": True, "off": False}
+        word = str(value).lower()
+        if word not in known:
+            raise Problem(400, "not_flag", name=name)
+        return known[word]
+
+    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
+        value = self.text(name, default) or default
+        if value not in choices:
+            raise Problem(400, "not_choice", name=name, choices=", ".join(choices))
+        return value
+
+
+async def read_parameters(request: Request) -> Parameters:
+    """Of the query too, for any method: LibreTranslate's clients send them so. The body's win."""
+    values = _lists(request.query_params.multi_items())
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    files: list[UploadFile] = []
+    if request.method in ("POST", "PATCH", "PUT", "DELETE"):
+        if kind == "application/json":
+            values.update(await read_json(request))
+        elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+            form = await _form(request)
+            files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+            values.update(_lists((name, value) for name, value in form.multi_items() if isinstance(value, str)))
+        elif await request.body():
+            raise Problem(415, "media_type")
+    _check_unicode(values)
+    return Parameters(values, files)
+
+
+def _lists(items: Any) -> dict[str, Any]:
+    """Names that come once have a value, those that come again a list."""
+    found: dict[str, Any] = {}
+    for name, value in items:
+        name = name.removesuffix("[]")
+        if name not in found:
+            found[name] = value
+        elif isinstance(found[name], list):
+            found[name].append(value)
+        else:
+            found[name] = [found[name], value]
+    return found
+
+
+async def read_json(request: Request) -> dict[str, Any]:
+    try:
+        value = json.loads(await request.body(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):  # of which a wrong encoding is one
+        raise Problem(400, "not_json") from None
+    if not isinstance(value, dict):
+        raise Problem(400, "not_object")
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+async def _form(request: Request) -> FormData:
+    try:
+        return await request.form(max_files=100, max_fields=_MOST_FIELDS, max_part_size=_MOST_PART)
+    except MultiPartException as error:
+        raise Problem(400, "not_form", reason=error.message) from None
+    except Problem:
+        raise
+    except Exception as error:
+        # Starlette turns what is wrong with several parts into its own kind of error, as an answer for a browser.
+        if type(error).__name__ == "HTTPException":
+            raise Problem(400, "not_form", reason=str(getattr(error, "detail", ""))) from None
+        raise
+
+
+def _check_unicode(value: Any) -> None:
+    """JSON can write half a character (\\ud800), which no text is made of."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Problem(400, "not_unicode") from None
+
+
+async def parameters_of(request: Request) -> Parameters:
+    """As `read_parameters`, read once: the check of keys looks into them too."""
+    if not hasattr(request.state, "parameters"):
+        request.state.parameters = await read_parameters(request)
+    parameters: Parameters = request.state.parameters
+    return parameters

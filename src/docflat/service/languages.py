@@ -1,0 +1,36 @@
+"""Languages: their names, which are loaded, and which one a text is in."""
+
+from __future__ import annotations
+
+from docflat.service.problems import Problem
+from docflat.service.settings import Model, Settings
+
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
+    "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish",
+    "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian",
+    "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nb": "Norwegian",
+    "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
+    "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
+    "zh": "Chinese",
+}  # fmt: skip
+
+
+def name_of(code: str) -> str:
+    return NAMES.get(code, code)
+
+
+def base(code: str) -> str:
+    """EN-GB is English: the models know no variants."""
+    return code.strip().lower().replace("_", "-").partition("-")[0]
+
+
+def pairs(settings: Settings) -> str:
+    return ", ".join(model.name for model in settings.models)
+
+
+def find_model(settings: Settings, source: str, target: str) -> Model:
+    model = settings.find(base(source), base(target))
+    if model is None:
+        raise Problem(400, "language", source=source, target=target, pairs=pairs(settings))
+    return model

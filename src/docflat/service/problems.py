@@ -1,0 +1,46 @@
+"""What can be wrong with a request, and what the client is told: in its API's own form, with what to do about it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+
+from docflat.service.wording import say
+
+
+class Problem(Exception):
+    """Bad input, or a limit that was met. `code` is an entry of the wording."""
+
+    def __init__(self, status: int, code: str, retry_after: float | None = None, **values: Any) -> None:
+        self.status, self.code, self.values = status, code, values
+        self.retry_after = None if retry_after is None else max(1, math.ceil(retry_after))
+        super().__init__(code)
+
+    def text(self, language: str = "en") -> str:
+        return say(self.code, language, **self.values)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        headers = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        if self.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return headers
+
+
+def answer(problem: Problem, request: HTTPConnection) -> JSONResponse:
+    """DeepL's clients look for `message`, LibreTranslate's for `error`; ours has a code beside it."""
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    if path.startswith(("/v2/", "/v3/")):
+        body = {"message": problem.text()}
+        status = 403 if problem.status == 401 else problem.status  # DeepL's own for a key that it does not know
+    elif path.startswith(("/api/", "/s/")):
+        language = request.headers.get("accept-language", "en")
+        body = {"error": problem.text("de" if language.lower().startswith("de") else "en"), "code": problem.code}
+        status = problem.status
+    else:
+        body = {"error": problem.text()}
+        status = 403 if problem.status == 401 else problem.status
+    return JSONResponse(body, status, problem.headers)

@@ -1,0 +1,87 @@
+"""What the service says, in English and in German: problems and the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WORDING: dict[str, tuple[str, str]] = {
+    "missing": ("{name} is missing.", "{name} fehlt."),
+    "not_text": ("{name} must be a text.", "{name} muss ein Text sein."),
+    "not_texts": ("{name} must be a text or a list of texts.", "{name} muss ein Text oder eine Liste von Texten sein."),
+    "not_number": (
+        "{name} must be a whole number from 0 to {most}.",
+        "{name} muss eine ganze Zahl von 0 bis {most} sein.",
+    ),
+    "not_flag": ("{name} must be true or false.", "{name} muss true oder false sein."),
+    "not_choice": ("{name} must be one of: {choices}.", "{name} muss eines sein von: {choices}."),
+    "not_json": ("The body is not JSON.", "Der Inhalt ist kein JSON."),
+    "not_object": ("The body must be a JSON object.", "Der Inhalt muss ein JSON-Objekt sein."),
+    "not_form": ("The form cannot be read: {reason}", "Das Formular ist nicht lesbar: {reason}"),
+    "not_unicode": (
+        "A text has half a character in it (a lone surrogate).",
+        "Ein Text enthält ein halbes Zeichen (ein einzelnes Surrogat).",
+    ),
+    "media_type": (
+        "Send JSON, a form, or several parts (Content-Type).",
+        "Bitte JSON, ein Formular oder mehrere Teile senden (Content-Type).",
+    ),
+    "language": (
+        "No loaded model translates from {source} to {target}; there are: {pairs}.",
+        "Kein geladenes Modell übersetzt von {source} nach {target}; es gibt: {pairs}.",
+    ),
+    "target": (
+        "No loaded model translates into {target}; there are: {pairs}.",
+        "Kein geladenes Modell übersetzt nach {target}; es gibt: {pairs}.",
+    ),
+    "other_language": (
+        "The text seems to be in {found} ({sure} % sure), which no loaded model translates. "
+        "Name the source language to translate it anyway.",
+        "Der Text ist anscheinend in der Sprache {found} ({sure} % sicher), die kein geladenes Modell übersetzt. "
+        "Geben Sie die Ausgangssprache an, um ihn trotzdem zu übersetzen.",
+    ),
+    "too_long": (
+        "{count} characters are too many: {most} are the most of one request. Send it as a file.",
+        "{count} Zeichen sind zu viele: höchstens {most} in einer Anfrage. Senden Sie den Text als Datei.",
+    ),
+    "too_large": (
+        "This is too large: {most} MiB are the most.",
+        "Das ist zu groß: höchstens {most} MiB sind erlaubt.",
+    ),
+    "too_slow": ("The request came too slowly.", "Die Anfrage kam zu langsam."),
+    "busy": (
+        "The server is busy. Try again in a moment.",
+        "Der Server ist ausgelastet. Bitte versuchen Sie es gleich noch einmal.",
+    ),
+    "text_refused": ("This cannot be translated: {reason}", "Das kann nicht übersetzt werden: {reason}"),
+    "model_failed": (
+        "The model failed on this text. Try again, or send less of it.",
+        "Das Modell ist an diesem Text gescheitert. Bitte noch einmal versuchen, oder weniger Text senden.",
+    ),
+    "not_found": ("There is nothing at this address.", "Unter dieser Adresse gibt es nichts."),
+    "method": ("This address does not answer {method}.", "Diese Adresse antwortet nicht auf {method}."),
+    "host": (
+        "This server does not answer to the name {host}. Start it with --allow-host {host}.",
+        "Dieser Server antwortet nicht unter dem Namen {host}. Starten Sie ihn mit --allow-host {host}.",
+    ),
+    "fault": ("A fault of the server. It is in its log.", "Ein Fehler des Servers. Er steht in seinem Protokoll."),
+    "suggest_off": ("Suggestions are not taken.", "Vorschläge werden nicht angenommen."),
+    "too_many_texts": (
+        "{count} texts are too many: {most} are the most of one request.",
+        "{count} Texte sind zu viele: höchstens {most} in einer Anfrage.",
+    ),
+    "origin": (
+        "A page elsewhere may not do this. Start the server with --origin to allow it.",
+        "Eine fremde Seite darf das nicht. Mit --origin lässt der Server es zu.",
+    ),
+    "rate": ("Too many requests. Try again later.", "Zu viele Anfragen. Bitte später noch einmal versuchen."),
+    "key": ("A valid key is needed.", "Ein gültiger Schlüssel ist nötig."),
+    "not_ready": ("The models are not loaded yet.", "Die Modelle sind noch nicht geladen."),
+    "page_text": ("Text", "Text"),
+    "page_translate": ("Translate", "Übersetzen"),
+    "page_translation": ("Translation", "Übersetzung"),
+    "unsupported": ("{name} is not supported{hint}.", "{name} wird nicht unterstützt{hint}."),
+}
+
+
+def say(code: str, language: str, **values: Any) -> str:
+    return WORDING[code][language == "de"].format(**values)
