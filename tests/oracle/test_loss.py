@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from docflat import loss as losses
+from docflat.model import loss as losses
 from docflat.model.loss import cross_entropy
 
 

@@ -92,7 +92,7 @@ def run_python(code: str) -> list[str]:
     return done.stdout.split()
 
 
-BEGIN = "from docflat import startup; startup.begin(); import torch, sys; module = sys.modules[startup.DEFERRED]\n"
+BEGIN = "from docflat.cli import startup; startup.begin(); import torch, sys; module = sys.modules[startup.DEFERRED]\n"
 
 
 def test_what_is_deferred_runs_when_asked() -> None:

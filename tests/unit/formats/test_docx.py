@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 from office_files import field, pack, paragraph, relations, run, texts, translate, unpack, word
-from test_files import Stub
 
 from docflat.formats.office.docx import Docx
 from docflat.formats.segments import Segment, Span
 from docflat.translation.files import FileReport, translate_segments
+from stubs import Stub
 
 docx = pytest.importorskip("docx")
 

@@ -12,13 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from test_files import Stub
-from test_formats_text import read, real_files, shouted, texts
+from test_plain_text import read, real_files, shouted, texts
 
 from docflat.formats.markup.html_tokens import cut_html
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 from docflat.translation.files import FileReport, translate_segments
+from stubs import Stub
 
 # HTML
 

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from office_files import field, odt, pack, paragraph, read, run, texts, translate, unpack, word
-from test_files import Stub
 
 from docflat.formats import find_format
 from docflat.formats.safe_reading import MOST_BYTES
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 from docflat.translation.files import FileReport, translate_segments
+from stubs import Stub
 
 SMALL = {
     "x.docx": word(paragraph(run("Some "), run("bold", "<w:b/>"), run(" words")) + paragraph(run("More"))),

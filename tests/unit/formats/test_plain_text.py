@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_files import Stub
 
 from docflat.formats import FORMATS, find_format
 from docflat.formats.safe_reading import MOST_BYTES, MOST_TEXT, read_file
 from docflat.formats.segments import ParsedFile, Segment
 from docflat.support.errors import InputError
 from docflat.translation.files import FileReport, translate_segments
+from stubs import Stub
 
 TEXT_FORMATS = [".txt", ".md", ".html", ".json", ".jsonl"]
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
-from test_files import Stub
 
 from docflat.formats.catalogues.xliff import Translations, Xliff
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 from docflat.translation.files import FileReport, translate_segments
+from stubs import Stub
 
 V1 = """<?xml version='1.0'  encoding="UTF-8"?>
 <!-- a <remark> -->

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.decoding.alignment import Weights, find_words
+from docflat.decoding.alignment import find_words
 from docflat.formats import find_format
 from docflat.formats.segments import ParsedFile, Segment, Span
 from docflat.support.errors import InputError
 from docflat.translation.files import FileReport, translate_file, translate_segments
 from docflat.translation.formatting import Piece, project
-
-
-class Stub:
-    """Translates by a function of a sentence."""
-
-    languages: tuple[str, str] | None = None
-
-    def __init__(self, change: Callable[[str], str], links: dict[int, int] | None = None) -> None:
-        self.change = change
-        self.documents: list[list[str]] = []
-
-    def translate_documents(
-        self,
-        documents: Iterable[Sequence[str]],
-        chunk: int = 2000,
-        done: Callable[[int], None] = lambda sentences: None,
-        **settings: Any,
-    ) -> Iterator[list[str]]:
-        for document in documents:
-            self.documents.append(list(document))
-            done(len(document))
-            yield [self.change(sentence) for sentence in document]
-
-    def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
-        return [None] * len(pairs)
+from stubs import Stub
 
 
 def shout(text: str) -> str:
