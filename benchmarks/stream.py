@@ -33,8 +33,7 @@ from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
 from docflat.evaluation.probe.language import Language
 from docflat.evaluation.probe.probe import Probe, accuracies
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translation.translator import Translator

@@ -28,8 +28,7 @@ from docflat.data.corpus import Corpus
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import SentenceList
 from docflat.data.subwords import Subwords
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system
 from docflat.training.learner import Learner, rates_of

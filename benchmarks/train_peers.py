@@ -35,8 +35,7 @@ from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 from docflat.data.batches import Batch, Batches
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.training.cuda_graph import shapes_around

@@ -37,7 +37,8 @@ import numpy as np
 import torch
 from train_peers import marian, say
 
-from docflat.data.batches import Layout, Side, flatten_side
+from docflat.data.batches import Side, flatten_side
+from docflat.data.layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import Subwords

@@ -15,11 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Batch, Batches, Layout, Plan, make_batch
+from docflat.data.batches import Batch, Batches, Plan, make_batch
+from docflat.data.layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
 from docflat.systems import SYSTEMS, System
 from docflat.systems.docflat import FlatBatchAttention
 

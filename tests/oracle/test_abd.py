@@ -31,7 +31,7 @@ from conftest import (
 )
 from docflat.data.batches import flatten_side
 from docflat.model.cache.decoding_state import GlobalContext
-from docflat.systems.abd import ABDOptions
+from docflat.systems.options import ABDOptions
 from slow import assert_same_gradients, decoder_layer, embedded, encoder_layer, logits_of, normed
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}

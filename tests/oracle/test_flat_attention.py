@@ -30,7 +30,8 @@ from conftest import (
 )
 from docflat.data.batches import make_batch
 from docflat.data.row_settings import RowSettings
-from docflat.systems.docflat import DocFlat, DocFlatOptions, FlatBatchAttention
+from docflat.systems.docflat import DocFlat, FlatBatchAttention
+from docflat.systems.options import DocFlatOptions
 
 GATES: list[tuple[str, dict[str, Any]]] = [
     ("docflat-c", {}),

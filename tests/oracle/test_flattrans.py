@@ -17,7 +17,7 @@ from torch import Tensor
 
 from conftest import SIZES, LiteralRow, batch_of, build, random_documents
 from docflat.support.errors import InputError
-from docflat.systems.flattrans import FlatTransOptions
+from docflat.systems.options import FlatTransOptions
 from slow import assert_same_gradients, decoder_layer, embedded, encoder_layer, logits_of, normed, plus
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}

@@ -8,39 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from docflat.data.layout import Layout, PartName
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import MIXED, Array, Rows, Sentences, document_rows, mix, row_lengths
-
-PartName = Literal["context", "previous", "recurrence"]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How rows of a system become flat sides: the ids they are built with, and what else its model reads."""
-
-    eos: int
-    bos: int | None  # the start symbol of every sentence; None: its index token instead
-    first_index: int
-    index_tokens: int
-    target_context: bool = True  # target rows have the local context too
-    slot: bool = False  # a place for a vector, after every source row and before every target row
-    parts: tuple[PartName, ...] = ()  # what sides keep at hand beside their rows
-
-    def starts(self, places: Array) -> Array:
-        """The start symbols of sentences at these places of their documents."""
-        if self.bos is not None:
-            return np.full(len(places), self.bos)
-        return self.first_index + np.clip(places, 0, self.index_tokens - 1)
-
-    def target_rows(self, rows: Rows) -> Rows:
-        """Rows as their target side has them."""
-        return rows if self.target_context else replace(rows, context=np.zeros_like(rows.context))
 
 
 @dataclass(frozen=True)

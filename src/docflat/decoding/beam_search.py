@@ -25,7 +25,8 @@ from docflat.model.cache.decoding_state import Decoding, GlobalContext, KeptCont
 from docflat.model.cache.fixed_keys import Change
 from docflat.model.cache.hypotheses import FIRST_ROOM
 from docflat.model.layers import is_recent
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import Vocabulary
+from docflat.model.transformer import Transformer
 from docflat.support.console import warn
 
 beam_kernels: Any = None

@@ -12,7 +12,8 @@ from itertools import islice, pairwise
 import numpy as np
 import torch
 
-from docflat.data.batches import Layout, Side, flatten_side
+from docflat.data.batches import Side, flatten_side
+from docflat.data.layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
 from docflat.decoding.beam_search import beam_search

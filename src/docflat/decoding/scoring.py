@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Layout, Segments, Side, flatten_side, labels_of, make_batch
+from docflat.data.batches import Segments, Side, flatten_side, labels_of, make_batch
+from docflat.data.layout import Layout
 from docflat.data.rows import Array, Ids, Rows, SentenceList, row_lengths, trim
 from docflat.decoding.settings import DecodingSettings
 from docflat.model.batch_attention import Memory, TargetAttending

@@ -1,4 +1,4 @@
-"""How large a model is. One field, one sentence. No torch here: the command line reads it."""
+"""How large a model is, and its vocabulary. One field, one sentence. No torch here: the command line reads it."""
 
 from __future__ import annotations
 
@@ -21,3 +21,14 @@ class ModelSizes:
                 raise ValueError(f"{name}: must be at least 1")
         if self.dim % (2 * self.heads):
             raise ValueError("dim: must be a multiple of twice the heads")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Sizes of the embedding table and the ids the model itself must know."""
+
+    size: int  # all ids
+    text_size: int  # ids that can be predicted; index tokens come after them
+    bos: int
+    eos: int
+    mask: int

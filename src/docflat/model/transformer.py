@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Batch, PartName, Side
+from docflat.data.batches import Batch, Side
+from docflat.data.layout import PartName
 from docflat.model.batch_attention import Memory, SideAttending, TargetAttending
 from docflat.model.cache.decoding_state import (
     CachedAttending,
@@ -21,18 +21,7 @@ from docflat.model.cache.decoding_state import (
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
 from docflat.model.loss import cross_entropy, grade
-from docflat.model.sizes import ModelSizes
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """Sizes of the embedding table and the ids the model itself must know."""
-
-    size: int  # all ids
-    text_size: int  # ids that can be predicted; index tokens come after them
-    bos: int
-    eos: int
-    mask: int
+from docflat.model.sizes import ModelSizes, Vocabulary
 
 
 class Transformer(nn.Module):
@@ -46,10 +35,6 @@ class Transformer(nn.Module):
     recordable: ClassVar[bool] = False  # reads only what batches of fixed shapes have (graphs.py)
     looks_ahead: bool = False  # the state of a target token depends on later ones
     sees_growing: bool = False  # target rows that are translated at the same time see each other
-
-    @classmethod
-    def check(cls, sizes: ModelSizes, options: Any) -> None:
-        """Raises ValueError, "KEY: why", for an option that does not go with these sizes."""
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:
         super().__init__()

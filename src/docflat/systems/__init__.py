@@ -7,33 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-
-from docflat.data.batches import Layout
+from docflat.data.layout import Layout
 from docflat.data.row_settings import RowSettings
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping
-from docflat.systems.abd import ABD, ABDOptions
-from docflat.systems.doc2doc import Doc2Doc
-from docflat.systems.docflat import DocFlat, DocFlatOptions
-from docflat.systems.doctransformer import DocTransformer
-from docflat.systems.flattrans import FlatTrans, FlatTransOptions
-from docflat.systems.gtrans import GTrans
-from docflat.systems.han import HAN, HANOptions
-from docflat.systems.hybrid import MOST_SENTENCES, Hybrid
-from docflat.systems.mbe import MBE
-from docflat.systems.selective import Selective, SelectiveOptions
-from docflat.systems.sent2sent import Sent2Sent
+from docflat.systems.options import (
+    MOST_SENTENCES,
+    ABDOptions,
+    DocFlatOptions,
+    FlatTransOptions,
+    HANOptions,
+    Options,
+    SelectiveOptions,
+)
 
-
-@dataclass(frozen=True)
-class NoOptions:
-    """A system without switches."""
-
+if TYPE_CHECKING:
+    from docflat.model.transformer import Transformer
 
 Context = Literal["", "local", "batch", "local, batch"]
 
@@ -43,35 +36,43 @@ class System:
     name: str
     summary: str
     paper: str
-    model: type[Transformer]
+    code: str  # MODULE:CLASS of its model, imported where one is built: a recipe is checked without torch
     source: Context  # what it sees beside the current sentence: local context, other rows of the batch
     target: Context
-    options: type[Any] = NoOptions
+    options: type[Options] = Options
     preset: Mapping[str, Any] = field(default_factory=dict)  # options this name stands for
     rows: Mapping[str, Any] = field(default_factory=dict)  # row settings of its own
     most_rows: int = 0  # it cannot take a larger window than this; 0: it can
     sentence_rate: float = 1.0  # in stage II, times the learning rate for what the sentence model has too
     # Rows are lone sentences that start with <s>, and are mixed freely.
     sentence_level: bool = False
+    needs_target: bool = False  # a sentence of a target row reads that of the source row which it translates
 
-    def read_options(self, given: Mapping[str, Any], file: str | None = None, where: str = "options") -> Any:
+    @property
+    def model(self) -> type[Transformer]:
+        """The class of its models."""
+        module, name = self.code.split(":")
+        found: type[Transformer] = getattr(import_module(f"docflat.systems.{module}"), name)
+        return found
+
+    def read_options(self, given: Mapping[str, Any], file: str | None = None, where: str = "options") -> Options:
         """The options of this system from a recipe or a model folder; refuses what contradicts its name."""
         for key, value in self.preset.items():
             if given.get(key, value) != value:
                 raise InputError(f"{where}.{key}: {self.name} means {key}: {value}", file)
         return from_mapping(self.options, {**self.preset, **given}, file=file, where=where)
 
-    def check(self, sizes: ModelSizes, options: Any, file: str | None = None, where: str = "options") -> None:
+    def check(self, sizes: ModelSizes, options: Options, file: str | None = None, where: str = "options") -> None:
         """Refuses options that a model of these sizes cannot have."""
         try:
-            self.model.check(sizes, options)
+            options.check(sizes)
         except ValueError as error:
             raise InputError(f"{where}.{error} ({self.name})", file) from None
 
-    def build(self, sizes: ModelSizes, vocabulary: Vocabulary, options: Any, dropout: float = 0.0) -> Transformer:
+    def build(self, sizes: ModelSizes, vocabulary: Vocabulary, options: Options, dropout: float = 0.0) -> Transformer:
         self.check(sizes, options)
         build: Any = self.model
-        arguments = (options,) if self.options is not NoOptions else ()
+        arguments = (options,) if self.options is not Options else ()
         return build(sizes, vocabulary, *arguments, dropout=dropout)
 
     def rows_of(self, given: RowSettings, where: str = "rows", file: str | None = None) -> RowSettings:
@@ -85,7 +86,7 @@ class System:
         problems = {
             "context": rows.context and self.rows.get("context") == 0 and f"{name} has no local context",
             "target_context": (rows.target_context and no_target and f"{name} has no target context")
-            or (not rows.target_context and self.model.paired and f"{name} needs the target context"),
+            or (not rows.target_context and self.needs_target and f"{name} needs the target context"),
             "document_mask": most and not rows.document_mask and f"{name} needs it",
             "window": most and not 0 < (rows.window or 0) <= most and f"{name} takes a window of 1 to {most}",
             "mixed": rows.mixed and not self.rows.get("mixed") and f"{name} has no use for mixed groups",
@@ -120,7 +121,7 @@ SYSTEMS: dict[str, System] = {
             "sent2sent",
             "one sentence at a time",
             "Vaswani et al., 2017, Attention Is All You Need",
-            Sent2Sent,
+            "sent2sent:Sent2Sent",
             "",
             "",
             rows={"context": 0},
@@ -130,7 +131,7 @@ SYSTEMS: dict[str, System] = {
             "doc2doc",
             "local context concatenated on both sides",
             "Tiedemann and Scherrer, 2017, NMT with Extended Context",
-            Doc2Doc,
+            "doc2doc:Doc2Doc",
             "local",
             "local",
         ),
@@ -138,7 +139,7 @@ SYSTEMS: dict[str, System] = {
             "doctransformer",
             "a context encoder that every layer attends to",
             "Zhang et al., 2018, Improving the Transformer with Document-Level Context",
-            DocTransformer,
+            "doctransformer:DocTransformer",
             "local",
             "",
             rows={"context": 2, **_NO_TARGET},
@@ -148,16 +149,17 @@ SYSTEMS: dict[str, System] = {
             "han",
             "attention to the words of each previous sentence, then to sentences",
             "Miculicich et al., 2018, Hierarchical Attention Networks",
-            HAN,
+            "han:HAN",
             "local",
             "local",
             HANOptions,
+            needs_target=True,
         ),
         System(
             "selective",
             "sparse attention to sentences of the document, then to their words",
             "Maruf et al., 2019, Selective Attention for Context-aware NMT",
-            Selective,
+            "selective:Selective",
             "batch",
             "",
             SelectiveOptions,
@@ -168,17 +170,18 @@ SYSTEMS: dict[str, System] = {
             "hybrid",
             "a global encoder layer and a decoder that goes on from the sentence before",
             "Zheng et al., 2020, Towards Making the Most of Context in NMT",
-            Hybrid,
+            "hybrid:Hybrid",
             "local, batch",
             "local",
             rows={"window": MOST_SENTENCES},
             most_rows=MOST_SENTENCES,
+            needs_target=True,
         ),
         System(
             "flattrans",
             "context in the lower layers of the encoder only",
             "Ma et al., 2020, A Simple and Effective Unified Encoder",
-            FlatTrans,
+            "flattrans:FlatTrans",
             "local",
             "",
             FlatTransOptions,
@@ -188,16 +191,17 @@ SYSTEMS: dict[str, System] = {
             "gtrans",
             "attention within sentences, in the top layers over the row as well",
             "Bao et al., 2021, G-Transformer",
-            GTrans,
+            "gtrans:GTrans",
             "local",
             "local",
             sentence_rate=0.2,
+            needs_target=True,
         ),
         System(
             "mbe",
             "one vector of the batch beside the local context",
             "Morishita et al., 2021, Mini-Batch Embedding",
-            MBE,
+            "mbe:MBE",
             "local, batch",
             "local",
             rows={"mixed": 0.5, **_BATCH},
@@ -206,7 +210,7 @@ SYSTEMS: dict[str, System] = {
             "abd",
             "attention between the means of rows",
             "Kossen et al., 2021, as adapted by Wu et al., 2023",
-            ABD,
+            "abd:ABD",
             "local, batch",
             "local",
             ABDOptions,
@@ -217,7 +221,7 @@ SYSTEMS: dict[str, System] = {
                 name,
                 f"flat-batch attention, {gate} gate" if gate != "identity" else "flat-batch attention, no gate",
                 _FLAT,
-                DocFlat,
+                "docflat:DocFlat",
                 "local, batch",
                 "local, batch",
                 DocFlatOptions,
@@ -238,6 +242,8 @@ def find_system(name: str, file: str | None = None) -> System:
 
 def base_parameters(system: System) -> int:
     """How many parameters it has as Transformer-base with 32,000 subwords and the usual index tokens."""
+    import torch
+
     vocabulary = Vocabulary(32_000 + 256, 32_000, bos=1, eos=2, mask=3)
     with torch.device("meta"):  # shapes only
         model = system.build(ModelSizes(), vocabulary, system.read_options({}))

@@ -23,18 +23,9 @@ from docflat.model.cache.decoding_state import GlobalContext, KeptContext, Mixer
 from docflat.model.cache.fixed_keys import Change
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attention
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
-
-
-@dataclass(frozen=True)
-class ABDOptions:
-    encoder: bool = True  # attention between rows on the source side
-    decoder: bool = False  # and on the target side, where it sees later tokens
-
-    def __post_init__(self) -> None:
-        if not (self.encoder or self.decoder):
-            raise ValueError("encoder: attention between rows is off on both sides; that is the system doc2doc")
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
+from docflat.systems.options import ABDOptions
 
 
 class ABD(Transformer):

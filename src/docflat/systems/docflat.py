@@ -13,8 +13,7 @@ Not as in the paper: at most 32 rows see each other, about what its batch of 409
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -45,26 +44,9 @@ from docflat.model.layers import (
     is_step,
     step_kernels,
 )
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
-
-
-@dataclass(frozen=True)
-class DocFlatOptions:
-    """The switches of the paper's ablations."""
-
-    gate: Literal["continuous", "discrete", "identity"] = "continuous"  # docflat-c, -d, -i
-    gamma: float = 0.5  # the discrete gate is open where the continuous one reaches this
-    gate_bias: float | None = None  # where the gate starts: 0 half open, negative more closed; None: by the kind
-    encoder: bool = True  # flat-batch attention on the source side
-    decoder: bool = True  # and on the target side
-    scope: Literal["current", "all"] = "current"  # all: the local context is in the flat sequence too
-
-    def __post_init__(self) -> None:
-        if not 0 < self.gamma < 1:
-            raise ValueError("gamma: must be between 0 and 1")
-        if not (self.encoder or self.decoder):
-            raise ValueError("encoder: flat-batch attention is off on both sides; that is the system doc2doc")
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
+from docflat.systems.options import DocFlatOptions
 
 
 def blend(x: Tensor, read: Tensor, opening: Tensor) -> Tensor:

@@ -17,11 +17,12 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.data.batches import PartName, Segments, Side
+from docflat.data.batches import Segments, Side
+from docflat.data.layout import PartName
 from docflat.model.batch_attention import Memory, SegmentAttending
 from docflat.model.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
 
 
 class ContextReader(nn.Module):

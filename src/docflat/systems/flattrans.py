@@ -10,7 +10,6 @@ embeddings start at zero, so that stage II starts where stage I ended.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -18,17 +17,9 @@ from torch import Tensor, nn
 
 from docflat.data.batches import Side
 from docflat.model.batch_attention import Memory, SegmentAttending, SideAttending
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
-
-
-@dataclass(frozen=True)
-class FlatTransOptions:
-    top_layers: int = 1  # encoder layers that see the current sentence only
-
-    def __post_init__(self) -> None:
-        if self.top_layers < 0:
-            raise ValueError("top_layers: must not be negative")
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
+from docflat.systems.options import FlatTransOptions
 
 
 class FlatTrans(Transformer):
@@ -41,12 +32,6 @@ class FlatTrans(Transformer):
         lone = sizes.encoder_layers == 1  # it must be the one that sees the context
         self.lower_layers = 1 if lone else sizes.encoder_layers - options.top_layers
         self.segments = nn.Parameter(torch.zeros(2, sizes.dim))  # of the context, of the current sentence
-
-    @classmethod
-    def check(cls, sizes: ModelSizes, options: FlatTransOptions) -> None:
-        if 1 < sizes.encoder_layers <= options.top_layers:
-            layers = f"{options.top_layers} of {sizes.encoder_layers} encoder layers"
-            raise ValueError(f"top_layers: {layers} leave none that sees the context; that is the system sent2sent")
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
         is_current = torch.zeros(len(x), dtype=torch.long, device=x.device).index_fill(0, side.current, 1)

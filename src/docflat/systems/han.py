@@ -11,27 +11,18 @@ attend to; index tokens in the place of <s>, and no </s> after a sentence of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.data.batches import PartName, Side
+from docflat.data.batches import Side
+from docflat.data.layout import PartName
 from docflat.model.batch_attention import Memory, SideAttending
 from docflat.model.cache.fixed_keys import attend_masked
 from docflat.model.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
-
-
-@dataclass(frozen=True)
-class HANOptions:
-    encoder: bool = True  # hierarchical attention on the source side
-    decoder: bool = True  # and on the target side
-
-    def __post_init__(self) -> None:
-        if not (self.encoder or self.decoder):
-            raise ValueError("encoder: hierarchical attention is off on both sides; that is the system sent2sent")
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
+from docflat.systems.options import HANOptions
 
 
 class HierarchicalAttention(nn.Module):

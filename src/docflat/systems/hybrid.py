@@ -17,13 +17,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import PartName, Side
+from docflat.data.batches import Side
+from docflat.data.layout import PartName
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
+from docflat.systems.options import MOST_SENTENCES
 
-MOST_SENTENCES = 20  # of a group
 _SLOTS = 24  # no fewer than that, and heads stay a multiple of 8 wide
 
 

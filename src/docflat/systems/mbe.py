@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from docflat.data.batches import Side
 from docflat.model.batch_attention import Memory, SegmentAttending, SideAttending
 from docflat.model.layers import EncoderLayer
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
 
 
 class MBE(Transformer):

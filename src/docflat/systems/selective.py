@@ -12,8 +12,7 @@ of <s>, as all systems have them. `context: online` lets a sentence see earlier 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,13 +20,9 @@ from torch import Tensor, nn
 from docflat.data.batches import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attention, FeedForward, Gate, Norm
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
-
-
-@dataclass(frozen=True)
-class SelectiveOptions:
-    context: Literal["offline", "online"] = "offline"  # all other sentences, or earlier ones only
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
+from docflat.systems.options import SelectiveOptions
 
 
 def sparsemax(scores: Tensor, allowed: Tensor) -> Tensor:

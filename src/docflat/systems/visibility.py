@@ -16,8 +16,8 @@ import torch
 from docflat.data.batches import make_batch
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import SentenceList, document_rows
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
 from docflat.systems import System
 
 Seen = npt.NDArray[np.bool_]  # (rows, sentences)

@@ -16,6 +16,7 @@ from docflat.data.row_settings import RowSettings
 from docflat.model.sizes import ModelSizes
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import File, from_mapping, read_yaml
+from docflat.systems import find_system
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,6 @@ def load_recipe(paths: Path | Sequence[Path], overrides: Sequence[str] = ()) -> 
     if "out" not in mapping and isinstance(mapping.get("data"), str):
         mapping["out"] = _usual_out(mapping)
     recipe = from_mapping(Recipe, mapping, file=file, lines=lines)
-    from docflat.systems import find_system  # late: systems import torch
-
     for number, stage in enumerate(recipe.stages):
         where = f"stages[{number}]"
         system = find_system(stage.system, f"{file}: {where}.system")

@@ -22,8 +22,8 @@ from torch.overrides import TorchFunctionMode
 
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
 from docflat.support.atomic import whole_folder, write_whole
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths, rows_array
-from docflat.data.batches import Batch, Batches, Layout, Part, Plan, Segments, Side, cut, flatten_side, make_batch
+from docflat.data.batches import Batch, Batches, Part, Plan, Segments, Side, cut, flatten_side, make_batch
+from docflat.data.layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import MIXED, Rows
 

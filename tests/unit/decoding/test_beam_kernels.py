@@ -15,7 +15,7 @@ import docflat.decoding.beam_search
 from conftest import batch_of, build, corpus_of, layout_for, random_documents, rows_array
 from docflat.data.batches import flatten_side
 from docflat.decoding.beam_search import GPU_STRETCH, Beam, Search
-from docflat.model.transformer import Vocabulary
+from docflat.model.sizes import Vocabulary
 
 on_gpu = torch.cuda.is_available()
 if not on_gpu:

@@ -48,7 +48,8 @@ from conftest import (
     slow_gate,
     slow_norm,
 )
-from docflat.data.batches import Batch, Layout, Segments, Side, flatten_side, make_batch
+from docflat.data.batches import Batch, Segments, Side, flatten_side, make_batch
+from docflat.data.layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords

@@ -12,8 +12,8 @@ from conftest import an_epoch
 from docflat.data.batches import Batch
 from docflat.model import batch_attention as attending
 from docflat.model import layers
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
 from docflat.systems import SYSTEMS, docflat, find_system
 from docflat.training.learner import compile_parts
 

@@ -26,8 +26,7 @@ from docflat.decoding.beam_search import Hypothesis, Search, beam_search
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext
 from docflat.model.cache.fixed_keys import GivenFlat
 from docflat.model.layers import Embedding, Norm
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.systems import SYSTEMS, find_system
 from docflat.systems.docflat import DocFlat, fold_gates
 

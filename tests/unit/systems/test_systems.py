@@ -25,7 +25,7 @@ from docflat.cli import dispatch as cli
 from docflat.data.row_settings import RowSettings
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
-from docflat.systems import SYSTEMS
+from docflat.systems import SYSTEMS, System
 from docflat.training.recipe import load_recipe
 from docflat.translation.translator import Translator
 from docflat.weights.folders import ModelConfig, start_from
@@ -282,3 +282,9 @@ def test_a_device_that_is_none(tmp_path: Path):
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="no GPU"):
             Translator.load(tmp_path, device="cuda:0")
+
+
+@pytest.mark.parametrize("system", SYSTEMS.values(), ids=lambda system: system.name)
+def test_the_table_says_of_a_model_what_its_class_does(system: System) -> None:
+    """The table is read without torch, and so says again what the class knows."""
+    assert system.needs_target == system.model.paired

@@ -11,8 +11,8 @@ from conftest import an_epoch
 from docflat.data.batches import Batch
 from docflat.model import layers
 from docflat.model.loss import IGNORED
-from docflat.model.sizes import ModelSizes
-from docflat.model.transformer import Transformer, Vocabulary
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.transformer import Transformer
 from docflat.systems import SYSTEMS, find_system
 from docflat.training.cuda_graph import TILE, DoesNotFit, StepGraph, fill, pack, shapes_around, unpack
 from docflat.training.learner import compile_parts

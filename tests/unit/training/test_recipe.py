@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,22 @@ def with_value(key: str, value: Any) -> dict[str, Any]:
         here = here[int(name)] if isinstance(here, list) else here.setdefault(name, {})
     here[int(last) if isinstance(here, list) else last] = value
     return mapping
+
+
+def test_recipes_are_read_and_refused_without_torch(tmp_path: Path) -> None:
+    """A mistake is told in a tenth of a second; numpy and torch take one."""
+    wrong = write(tmp_path, with_value("stages[1].options.gama", 1))
+    code = (
+        "import sys\nfrom docflat.support.errors import InputError\nfrom docflat.training.recipe import load_recipe\n"
+    )
+    code += f"load_recipe([__import__('pathlib').Path({str(FOLDER / 'quickstart.yaml')!r})])\n"
+    code += (
+        f"try: load_recipe([__import__('pathlib').Path({str(wrong)!r})])\nexcept InputError as error: print(error)\n"
+    )
+    code += "sys.exit('torch' in sys.modules)"
+    read = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (read.returncode, read.stderr) == (0, "")
+    assert "stages[1].options.gama" in read.stdout
 
 
 def test_the_quick_start_loads():
