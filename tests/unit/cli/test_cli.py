@@ -136,8 +136,8 @@ def test_an_error_of_several_lines_is_printed_as_one(capsys: Capture, library):
     def load_recipe(paths: list[Path], overrides: list[str]) -> None:
         raise InputError("first\nsecond", paths[0])
 
-    library("recipe", load_recipe=load_recipe)
-    library("training", train=None)
+    library("training.recipe", load_recipe=load_recipe)
+    library("training.loop", train=None)
     assert fails(capsys, "train", "r.yaml") == "r.yaml: first second"
 
 
@@ -200,16 +200,16 @@ def test_train_hands_on_overrides_on_both_sides_of_an_option(capsys: Capture, li
     def train(recipe: str) -> list[dict[str, object]]:
         return [{"stage": 1, "loss": 2.5, "recipe": recipe}]
 
-    library("recipe", load_recipe=load_recipe)
-    library("training", train=train)
+    library("training.recipe", load_recipe=load_recipe)
+    library("training.loop", train=train)
     assert docflat("train", "r.yaml", "a=1", "--json", "over.yaml", "stages.1.b=2") == 0
     assert given == [([Path("r.yaml"), Path("over.yaml")], ["a=1", "stages.1.b=2"])]
     assert json.loads(capsys.readouterr().out) == [{"stage": 1, "loss": 2.5, "recipe": "the recipe"}]
 
 
 def test_train_prints_once_however_many_processes(capsys: Capture, library, monkeypatch: pytest.MonkeyPatch):
-    library("recipe", load_recipe=lambda path, overrides: None)
-    library("training", train=lambda recipe: [{"stage": 1}])
+    library("training.recipe", load_recipe=lambda path, overrides: None)
+    library("training.loop", train=lambda recipe: [{"stage": 1}])
     monkeypatch.setenv("RANK", "1")
     assert docflat("train", "r.yaml") == 0
     assert capsys.readouterr().out == ""
@@ -279,7 +279,7 @@ class Shouter:
 
 @pytest.fixture
 def shouter(library) -> type[Shouter]:
-    library("translator", Translator=Shouter)
+    library("translation.translator", Translator=Shouter)
     return Shouter
 
 
