@@ -27,6 +27,7 @@ from docflat.data.subwords import SideName
 from docflat.decoding.scoring import Scorer
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, DecoderLayer, Reach
+from docflat.support.punctuation import WIDE
 from docflat.support.text_ranges import Range
 from docflat.weights.folders import ModelFolder
 
@@ -34,7 +35,7 @@ Weights = npt.NDArray[np.float64]  # (target words, source words)
 Links = list[tuple[int, int]]  # (source word, target word)
 
 # A character of a script without blanks is a word; so is a punctuation mark.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|[^\w\s]")
+_WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+|[^\w\s]")
 BUDGET = 4096  # tokens of a batch
 SAMPLE = 16  # sentences that show where in the model to look
 DIAGONAL = 0.05  # how much the place in the sentence counts where the attention leaves it open

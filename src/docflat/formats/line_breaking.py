@@ -1,4 +1,4 @@
-"""Laying a text over lines or cues: where to break it."""
+"""Lines of a text or of cues: where to break it, and where a sentence goes on over a line's end."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from docflat.support.punctuation import CLAUSE_ENDS, CLOSING_QUOTES, WIDE, ends_sentence
+
 Break = tuple[int, int]  # the blanks text[a:b] that a break takes the place of; a == b between Chinese characters
 
 _BLANKS = re.compile(r"[ \t\n\u3000]+")
-# Scripts that put no blanks between words, and break anywhere: kana, Han. Thai would need a dictionary.
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_WIDE = re.compile(f"[{WIDE}]")
 _NOT_FIRST = set("、。，．！？：；）］｝」』】〉》・ー…々ぁぃぅぇぉっゃゅょァィゥェォッャュョ)]},.!?:;%’”")
 _NOT_LAST = set("（［｛「『【〈《([{‘“")
-_SENTENCE_ENDS = set(".!?…。！？؟।")
-_CLAUSE_ENDS = set(",;:—–、，；：،")
-_CLOSING = "\"'”’»)]"
 _REACH = 12  # candidates to either side of a place: enough, and the search stays short
 
 
@@ -80,5 +78,19 @@ def _overflow(length: int, width: int) -> float:
 
 def _welcome(text: str, place: int) -> float:
     """How good a break is for what stands before it."""
-    before = text[max(0, place - 4) : place].rstrip(_CLOSING)[-1:]
-    return 0.4 if before in _SENTENCE_ENDS else 0.25 if before in _CLAUSE_ENDS else 0.0
+    before = text[max(0, place - 4) : place]
+    return 0.4 if ends_sentence(before) else 0.25 if ends_sentence(before, CLAUSE_ENDS) else 0.0
+
+
+def goes_on(before: str, after: str, also: str = "") -> bool | None:
+    """Whether a sentence goes on over the end of a line, by the words there; None: they do not tell.
+
+    also: signs after which no sentence goes on, beside those that end one, and the colon.
+    """
+    first = re.search(r"[^\W_]", after)
+    ended = ends_sentence(before, ":" + also)
+    if first and first[0].islower():
+        return not ended or before.endswith(("...", "…"))
+    if ended:
+        return False
+    return True if before.rstrip(CLOSING_QUOTES).endswith(tuple(CLAUSE_ENDS + "-")) else None

@@ -11,11 +11,12 @@ from itertools import pairwise
 from docflat.formats.inline_codes import why_kept
 from docflat.formats.safe_reading import Encoding, read_text
 from docflat.formats.segments import Segment
+from docflat.support.punctuation import CLOSING, SENTENCE_ENDS
 
 _PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))+")
 _LINE = re.compile(r"(\s*)(.*\S)(\s*)")
 _MARK = re.compile(r"(?:[-*+•–]|\(?\w{1,3}[.)])\s")  # of a list
-_ENDS = tuple('.!?…:;。！？"”»)')
+_ENDS = tuple(SENTENCE_ENDS + ":;" + CLOSING)
 NARROWEST = 30  # nobody wraps prose to less; shorter lines are verse, lists, addresses
 EARLIEST = 0.75  # of the width, where a line may end
 

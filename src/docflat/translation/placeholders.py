@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from docflat.formats.line_breaking import goes_on
+from docflat.formats.printf import IN_TEXT
 from docflat.formats.segments import LINE_BREAK
+from docflat.support.punctuation import CLAUSE_ENDS, CLOSING_QUOTES, SENTENCE_ENDS
 from docflat.support.text_ranges import Range, join_ranges, overlap
 
 _PATTERNS = (
@@ -23,9 +26,7 @@ _PATTERNS = (
     r"\{[^{}\s]{0,80}\}|\{ [a-z_][\w.]{1,80} \}",  # {x} {0:.2f} {} { name }
     r"\{\s*[\w.]{1,80}\s*,\s*(?:number|date|time|ordinal|spellout|duration)\b[^{}]{0,80}\}",  # {n, number, percent}
     r"\{%[^{}]{1,500}%\}|\{\{[<%][^{}]{1,500}[%>]\}\}",  # {% include x %}, {{< x >}}: tags of templates
-    r"%\([\w.-]{1,80}\)[#0+ -]?[0-9.]*[a-z]",  # %(x)d
-    r"%[0-9]{1,9}\$[#0+-]{0,9}[0-9.]{0,9}(?:hh?|ll?|[jztL])?[diouxefgcsp]\b",  # %1$s
-    r"(?<![\d%])%[#0+-]{0,9}[0-9]{0,9}(?:\.[0-9]{1,9})?(?:hh?|ll?|[jztL])?[diouxefgcsp@](?![\w%])",  # %s %5.2f %ld
+    IN_TEXT,
     r"&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",  # an entity in a message
     r"\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message
     r"(?<!_)_{3,}(?!_)|(?<!\.)\.{5,}|(?<!…)…{3,}",  # a line to fill in, or that leads to a page
@@ -47,7 +48,7 @@ _PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
 STAND_IN = "XQ"
 _STAND_IN = re.compile(rf"\b{STAND_IN}([0-9]{{1,3}})\b")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_ENDS = ".,;:!?'\"…»”’"  # after an address these belong to the sentence
+_AFTER_ADDRESS = tuple(SENTENCE_ENDS + CLAUSE_ENDS + CLOSING_QUOTES)  # these belong to the sentence around it
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -89,7 +90,9 @@ def find_joints(text: str) -> list[Range]:
 def _goes_on(text: str, start: int, end: int) -> bool:
     """Whether what is before text[start:end] is no text by itself."""
     before = text[max(0, start - 5) : start]
-    return before[-1:] not in _ENDS and (text[end : end + 1].islower() or _LINK.search(before) is not None)
+    if before.endswith(_AFTER_ADDRESS):
+        return False
+    return goes_on(before, text[end : end + 1]) or _LINK.search(before) is not None
 
 
 def find_choices(text: str) -> list[Range]:
@@ -155,7 +158,7 @@ def _size(words: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
 def _trim(url: str) -> str:
     """Without what the sentence around it put there, such as a bracket that was opened before."""
     while url and (
-        url[-1] in _ENDS or any(url[-1] == b and url.count(a) < url.count(b) for a, b in ("()", "[]", "{}"))
+        url.endswith(_AFTER_ADDRESS) or any(url[-1] == b and url.count(a) < url.count(b) for a, b in ("()", "[]", "{}"))
     ):
         url = url[:-1]
     return url

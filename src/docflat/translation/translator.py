@@ -19,6 +19,7 @@ from docflat.data.subwords import Subwords
 from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.settings import DecodingSettings
 from docflat.support.errors import InputError
+from docflat.support.punctuation import SENTENCE_ENDS
 from docflat.systems.docflat import fold_gates
 from docflat.weights.folders import ModelFolder, load_model
 from docflat.weights.int8_files import is_compact
@@ -254,7 +255,7 @@ def split_long(text: str, subwords: Subwords, limit: int) -> list[Ids]:
 
     def badness(blank: re.Match[str]) -> float:
         before = text[blank.start() - 1]
-        penalty = 0.0 if before in ".!?;:" else 0.3 if before == "," else 0.6
+        penalty = 0.0 if before in SENTENCE_ENDS + ";:" else 0.3 if before == "," else 0.6
         return penalty + abs(blank.start() / len(text) - 0.5)
 
     cut = min(blanks, key=badness)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from docflat.formats.inline_codes import Token, read_tokens, restore_codes, why_kept, write_codes
-from docflat.formats.line_breaking import choose_breaks
+from docflat.formats.line_breaking import choose_breaks, goes_on
+from docflat.formats.printf import IN_FORMATS
 from docflat.formats.segments import Segment, Span
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>")
@@ -17,10 +18,6 @@ _MNEMONIC = re.compile(r"(?<!\S)[_&](?=[^\W\d_])(?!\w+;)")  # "_Open", "&Open": 
 _LABEL = 60  # characters of what may have one
 _LONGEST = 10_000  # characters; what is longer is data, not language
 _FULL = 50  # characters of a line that may have been wrapped
-_PERCENT = (
-    r"%(?:\([^()]{1,80}\))?(?:\d{1,2}\$)?[-+ #0'I]{0,5}(?:\d{1,4}|\*(?:\d{1,2}\$)?)?(?:\.(?:\d{1,4}|\*)?)?"
-    r"(?:hh|h|ll|l|L|q|j|z|t)?[a-zA-Z%]|%<\w+>"
-)
 _BRACE = r"\{\{|\}\}|\{[^{}]{0,200}\}"
 _NUMBERED = r"%L?(?:\d{1,2}|n)"
 # By the flag that says what a message is formatted with; translation/placeholders.py finds what is seen without it.
@@ -85,7 +82,7 @@ def keep_arguments(source: str, text: str, flags: Collection[str]) -> tuple[str,
 
     "%s has %d" and "%d in %s" would read each other's: C can number them, "%2$d in %1$s".
     """
-    if _PERCENT not in _formats(flags):
+    if IN_FORMATS not in _formats(flags):
         return text, True
     own, new = ([match[0] for match in _arguments(each)] for each in (source, text))
     if own == new:
@@ -104,11 +101,11 @@ def keep_arguments(source: str, text: str, flags: Collection[str]) -> tuple[str,
 
 def _arguments(text: str) -> list[re.Match[str]]:
     """The placeholders that take the next argument, whatever it is."""
-    return [match for match in re.finditer(_PERCENT, text) if not re.match(r"%(?:\(|\d+\$|%|m)", match[0])]
+    return [match for match in re.finditer(IN_FORMATS, text) if not re.match(r"%(?:\(|\d+\$|%|m)", match[0])]
 
 
 def _formats(flags: Collection[str]) -> list[str]:
-    return [_FORMATS.get(flag, _PERCENT) for flag in flags if re.fullmatch(r"(?!no-|possible-).*-format", flag)]
+    return [_FORMATS.get(flag, IN_FORMATS) for flag in flags if re.fullmatch(r"(?!no-|possible-).*-format", flag)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
@@ -125,9 +122,10 @@ def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
 
 def _is_wrapped(line: str, blanks: str, after: str) -> bool:
     """Whether a line end is only there because the line was full."""
-    if blanks != "\n" or not after or not line or line[-1] in ".!?:":
+    if blanks != "\n" or not after or not line:
         return False
-    return after.islower() or line[-1] == "," or (after.isalnum() and len(line) >= _FULL)
+    continued = goes_on(line, after)
+    return after.isalnum() and len(line) >= _FULL if continued is None else continued
 
 
 def _strip(text: str) -> Iterator[tuple[str, bool]]:

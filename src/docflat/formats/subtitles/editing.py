@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
 from docflat.formats.inline_codes import Code, Token, read_tokens, restore_codes, why_kept, write_codes
-from docflat.formats.line_breaking import choose_breaks
+from docflat.formats.line_breaking import choose_breaks, goes_on
 from docflat.formats.segments import Segment, Span
 from docflat.formats.subtitles.cues import NEWLINE, Cue
+from docflat.support.punctuation import WIDE, WIDE_SIGNS
 
 WIDTH = 42  # characters of a line that players and style guides reckon with
 MOST_CUES = 8  # of one segment: captions made by machine may have no punctuation at all
@@ -24,8 +25,7 @@ MOST_GAP = 1000  # milliseconds between cues of one sentence
 MOST_OVERLAP = 200  # captions that are on screen together are not one after the other
 _DASH = re.compile(r"[-‐–—][ \t\u00a0]*(?=[^\s\d-])")
 _APART = re.compile(r"\[.*\]|\(.*\)|（.*）|♪.*|#.*#")  # a sound, a song
-_SENTENCE_END = re.compile(r"[.!?:…。！？؟।۔♪][\"'”’»)\]]*$")
-_COMMA_END = re.compile(r"[,;、，；،–—-][\"'”’»]*$")
+_WIDE = re.compile(f"[{WIDE}{WIDE_SIGNS}]")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
 
 
@@ -227,14 +227,12 @@ def _continues(last: Turn, turn: Turn, cues: Sequence[Cue], in_capitals: bool) -
     first = next((char for char in turn.text if char.isalnum()), "")
     if not first or not last.text:
         return False
-    if first.islower():
-        return not _SENTENCE_END.search(last.text) or last.text.endswith(("...", "…"))
-    if _SENTENCE_END.search(last.text):
-        return False
+    continued = goes_on(last.text, first, "♪")
+    if continued is not None:
+        return continued
     # A capital may be a name, or any noun in German. After a title or a sign, it starts a sentence.
     word = _LAST_WORD.search(last.text)
-    goes_on = word is not None and (in_capitals or word[0][0].islower())
-    return bool(_COMMA_END.search(last.text)) or (first.isupper() and goes_on)
+    return first.isupper() and word is not None and (in_capitals or word[0][0].islower())
 
 
 def _segment(group: Sequence[Turn]) -> Segment:
@@ -262,7 +260,7 @@ def _shift(span: Span, by: int, turn: int) -> Span:
 def _joint(left: str, right: str) -> str:
     """No blank between Chinese or Japanese words."""
     wide = (left[-1:], right[:1])
-    return "" if all("\u3000" <= char <= "\u9fff" or "\uff00" <= char <= "\uff60" for char in wide) else " "
+    return "" if all(_WIDE.fullmatch(char) for char in wide) else " "
 
 
 def _merge(spans: list[Span], codes: list[Span], place: int) -> list[Span]:

@@ -1,0 +1,19 @@
+"""Signs of writing that several rooms must agree on: what ends a sentence, and scripts without blanks."""
+
+from __future__ import annotations
+
+SENTENCE_ENDS = ".!?…。！？؟।۔"
+CLAUSE_ENDS = ",;:—–、，；：،"
+CLOSING_QUOTES = "\"'”’»"
+CLOSING = CLOSING_QUOTES + ")]"  # what may stand between the end of a sentence and the blank after it
+
+# Scripts that put no blanks between words, and break anywhere: kana, Han. In the form of a regular expression's set.
+# Thai would need a dictionary.
+WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+WIDE_SIGNS = "\u3000-\u303f\uff00-\uff60"  # their punctuation
+
+
+def ends_sentence(text: str, also: str = "") -> bool:
+    """Whether a text ends where a sentence does, perhaps in quotes or brackets. also: further signs that end one."""
+    last = text.rstrip(CLOSING)[-1:]
+    return bool(last) and last in SENTENCE_ENDS + also
