@@ -23,11 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Batch, Batches
+from docflat.data.batches import Batches
 from docflat.data.corpus import Corpus
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import SentenceList
 from docflat.data.subwords import Subwords
+from docflat.model.batch import Batch
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import SYSTEMS, find_system

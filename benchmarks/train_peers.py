@@ -32,9 +32,10 @@ import torch
 from torch import Tensor, nn
 from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 
-from docflat.data.batches import Batch, Batches
+from docflat.data.batches import Batches
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
+from docflat.model.batch import Batch
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.console import print_table
 from docflat.systems import find_system
@@ -304,12 +305,13 @@ def read_task(options: argparse.Namespace) -> Task:
     )
     if len(plan) < wanted:
         raise SystemExit(f"the data has {len(plan)} batches, but {wanted} are wanted")
-    batches = [plan[number] for number in range(wanted)]
+    batches = [Batch.of_flat(plan[number]) for number in range(wanted)]
     sizes = ModelSizes() if options.base else SMALL
     precision: Literal["fp32", "bf16"] = options.precision or ("bf16" if device.type == "cuda" else "fp32")
     firsts = range(options.warmup, wanted, options.steps)
     rounds = [batches[first : first + options.steps] for first in firsts]
-    sample = [plan[number] for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]  # as `Learner.prepare` does
+    spread = range(0, len(plan), 1 + len(plan) // SAMPLE)  # as `Learner.prepare` does
+    sample = [Batch.of_flat(plan[number]) for number in spread]
     warmup = batches[: options.warmup]
     return Task(sizes, vocabulary, sample, warmup, rounds, budget, options.pad_to, device, precision)
 

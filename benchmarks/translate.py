@@ -37,13 +37,13 @@ import numpy as np
 import torch
 from train_peers import marian, say
 
-from docflat.data.batches import Side, flatten_side
-from docflat.data.layout import Layout
+from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import Subwords
 from docflat.decoding.beam_search import beam_search
 from docflat.decoding.settings import DecodingSettings
+from docflat.model.batch import Side, make_side
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.sizes import ModelSizes
 from docflat.support.console import print_table
@@ -86,7 +86,7 @@ class Work:
 
     def side(self, close: bool, prefix_only: bool = False) -> Side:
         rows = self.rows if close else self.layout.target_rows(self.rows)
-        return flatten_side(self.text, rows, self.layout, close=close, prefix_only=prefix_only).to(self.device)
+        return make_side(self.text, rows, self.layout, close=close, prefix_only=prefix_only).to(self.device)
 
 
 Translate = Callable[[], int]  # says how many tokens it wrote

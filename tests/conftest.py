@@ -15,10 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Batch, Batches, Plan, make_batch
-from docflat.data.layout import Layout
+from docflat.data.batches import Batches, Plan
+from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
+from docflat.model.batch import Batch, make_batch
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.systems import SYSTEMS, System

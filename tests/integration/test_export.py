@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from docflat.cli.dispatch import run
-from docflat.data.batches import flatten_side
 from docflat.data.rows import Ids, Rows, SentenceList
 from docflat.decoding.passes import Passes
 from docflat.decoding.scoring import Scorer
 from docflat.decoding.settings import DecodingSettings
+from docflat.model.batch import make_side
 from docflat.weights.folders import load_model
 
 from .conftest import run_training, stage
@@ -40,7 +40,7 @@ def test_the_exported_model_translates_and_scores_as_ours(models: dict[str, Path
     given = Rows(numbers, np.minimum(rows.context or 0, numbers), numbers, numbers, numbers)
 
     def by_row(sentences: list[Ids], close: bool) -> list[list[str]]:
-        side = flatten_side(SentenceList(sentences), given, layout, close=close, prefix_only=not close)
+        side = make_side(SentenceList(sentences), given, layout, close=close, prefix_only=not close)
         return [[names[token] for token in part.tolist()] for part in side.tokens.split(side.rows.lengths.tolist())]
 
     passes = Passes(folder.model, layout, rows, DecodingSettings(beam=1, window=1))

@@ -24,6 +24,7 @@ from docflat.data.batches import Batches
 from docflat.data.corpus import Corpus
 from docflat.data.documents import Pair
 from docflat.data.preparing import prepare
+from docflat.model.batch import Batch
 from docflat.support.atomic import alone
 from docflat.support.errors import InputError
 from docflat.training.loop import learning_rate
@@ -72,7 +73,7 @@ def plain_loss(folder: Path, data: Path, split: str = "valid") -> float:
     total, labels = 0.0, 0
     with torch.no_grad():
         for number in range(len(plan)):
-            batch = plan[number]
+            batch = Batch.of_flat(plan[number])
             total += float(torch.nn.functional.cross_entropy(loaded.model.logits(batch), batch.labels, reduction="sum"))
             labels += len(batch.labels)
     assert labels == len(corpus.target.tokens) + len(corpus.target)  # each word, and </s> of each sentence

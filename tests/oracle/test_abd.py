@@ -29,7 +29,7 @@ from conftest import (
     rows_array,
     slow_attention,
 )
-from docflat.data.batches import flatten_side
+from docflat.model.batch import make_side
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.systems.options import ABDOptions
 from slow import assert_same_gradients, decoder_layer, embedded, encoder_layer, logits_of, normed
@@ -145,7 +145,7 @@ def test_decoding_reads_the_first_passs_text(given: bool, side: str) -> None:
     batch, rows = batch_of(documents, "abd", context=2)
     groups = [row.document for row in rows]
     target, layout = corpus_of(documents).target, layout_for("abd")
-    prefix = flatten_side(target, rows_array(rows), layout, close=False, prefix_only=True)
+    prefix = make_side(target, rows_array(rows), layout, close=False, prefix_only=True)
     context = GlobalContext(batch.target, torch.arange(len(rows))) if given else None
     prefixes = [row.target[: row.target_before + 1] for row in rows]
     known = [row.target for row in rows] if given else prefixes
@@ -175,7 +175,7 @@ def test_another_first_pass_gives_other_logits() -> None:
     changed[0][2] = (changed[0][2][0], [*changed[0][2][1], EOS + 2])
     layout = layout_for("abd")
     batch, rows = batch_of(documents, "abd", context=0)
-    prefix = flatten_side(corpus_of(documents).target, rows_array(rows), layout, close=False, prefix_only=True)
+    prefix = make_side(corpus_of(documents).target, rows_array(rows), layout, close=False, prefix_only=True)
     first = []
     for text in (documents, changed):
         side = batch_of(text, "abd", context=0)[0].target

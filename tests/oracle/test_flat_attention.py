@@ -28,8 +28,8 @@ from conftest import (
     slow_flat_batch,
     slow_norm,
 )
-from docflat.data.batches import make_batch
 from docflat.data.row_settings import RowSettings
+from docflat.model.batch import make_batch
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 from docflat.systems.options import DocFlatOptions
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from conftest import FLAT_VARIANTS, VARIANTS, batch_of, build_variant, random_documents, slow_attention
-from docflat.data.batches import Side
 from docflat.evaluation.inspection import flat_units, gate_openings, sentence_weights, side_maps
+from docflat.model.batch import Side
 from docflat.model.layers import Attention
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 

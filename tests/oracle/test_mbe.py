@@ -28,8 +28,8 @@ from conftest import (
     rows_array,
     rows_for,
 )
-from docflat.data.batches import Batch, make_batch
 from docflat.data.rows import MIXED
+from docflat.model.batch import Batch, make_batch
 from slow import assert_same_gradients, decoder_layer, embedded, encoder_layer, logits_of, normed
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}

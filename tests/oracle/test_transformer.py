@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from conftest import BOS, EOS, TEXT_SIZE, batch_of, build, random_documents
-from docflat.data.batches import Batch, Segments
+from docflat.model.batch import Batch
 from docflat.model.layers import Attention
+from docflat.model.segments import Segments
 from docflat.model.transformer import Transformer
 
 

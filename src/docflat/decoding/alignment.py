@@ -21,10 +21,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Side, flatten_side
 from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import SideName
 from docflat.decoding.scoring import Scorer
+from docflat.model.batch import Side, make_side
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, DecoderLayer, Reach
 from docflat.support.punctuation import WIDE
@@ -173,8 +173,8 @@ class Aligner:
         layout = self.folder.system.layout(self.folder.config.rows, model.vocabulary)
         rows = Rows(number, 0 * number, number, 0 * number, number)
         device = model.embedding.weight.device
-        source = flatten_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True).to(device)
-        target = flatten_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False).to(device)
+        source = make_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True).to(device)
+        target = make_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False).to(device)
         with torch.inference_mode():
             memory = model.encode(source)
             attending = RecordingAttending(target, memory, [self.layers[view.layer]])

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Side
 from docflat.data.rows import Ids
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import Decoding, GlobalContext, KeptContext
 from docflat.model.cache.fixed_keys import Change

@@ -12,13 +12,13 @@ from itertools import islice, pairwise
 import numpy as np
 import torch
 
-from docflat.data.batches import Side, flatten_side
-from docflat.data.layout import Layout
+from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
 from docflat.decoding.beam_search import beam_search
 from docflat.decoding.settings import DecodingSettings
 from docflat.decoding.stream_windows import Window, keep, lay_windows
+from docflat.model.batch import Side, make_side
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
 from docflat.model.transformer import Transformer
@@ -157,11 +157,11 @@ class Passes:
             return self.model.encode(self._source(source, rows))
 
     def _source(self, source: SentenceList, rows: Rows) -> Side:
-        return flatten_side(source, rows, self.layout, close=True).to(self.device)
+        return make_side(source, rows, self.layout, close=True).to(self.device)
 
     def _target(self, target: SentenceList, rows: Rows, prefix_only: bool = False) -> Side:
         rows = self.layout.target_rows(rows)
-        return flatten_side(target, rows, self.layout, close=False, prefix_only=prefix_only).to(self.device)
+        return make_side(target, rows, self.layout, close=False, prefix_only=prefix_only).to(self.device)
 
     def _search(
         self,

@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Segments, Side, flatten_side, labels_of, make_batch
-from docflat.data.layout import Layout
+from docflat.data.flat_layout import FlatSide, Layout, flatten_side, labels_of
 from docflat.data.rows import Array, Ids, Rows, SentenceList, row_lengths, trim
 from docflat.decoding.settings import DecodingSettings
+from docflat.model.batch import Side, make_batch, make_side
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.layers import Attention, Reach, attend
+from docflat.model.segments import Segments
 from docflat.model.transformer import Transformer
 from docflat.weights.folders import ModelFolder
 
@@ -157,10 +158,12 @@ class Scorer:
         shortest = self._trimmed_context(source, source_rows, target, target_rows, counts)
         source_rows = replace(source_rows, context=shortest)
         target_rows = self.layout.target_rows(replace(target_rows, context=np.repeat(shortest, counts)))
-        source_side = flatten_side(source, source_rows, self.layout, close=True).to(self.device)
-        target_side = flatten_side(target, target_rows, self.layout, close=False)
-        sentences, labels = target_side.sentences, labels_of(target_side, self.layout.eos)
-        sharing = Sharing.of_rows(target_side, counts, self.model.looks_ahead).to(self.device)
+        source_side = make_side(source, source_rows, self.layout, close=True).to(self.device)
+        flat_target = flatten_side(target, target_rows, self.layout, close=False)
+        labels = torch.from_numpy(labels_of(flat_target, self.layout.eos))
+        sharing = Sharing.of_rows(flat_target, counts, self.model.looks_ahead).to(self.device)
+        target_side = Side.of_flat(flat_target)
+        sentences = target_side.sentences
         target_side = target_side.to(self.device)
         with torch.inference_mode():
             memory = self.model.encode(source_side)
@@ -221,15 +224,15 @@ class Sharing:
     sources: Segments  # over the computed tokens: one segment a source row
 
     @classmethod
-    def of_rows(cls, side: Side, counts: Array, looks_ahead: bool) -> Sharing:
+    def of_rows(cls, side: FlatSide, counts: Array, looks_ahead: bool) -> Sharing:
         """counts (source rows,): the target rows of each. looks_ahead: states differ before the words do."""
         source = np.repeat(np.arange(len(counts)), counts)  # (rows,)
         own = np.arange(len(side.tokens))
         same = own if looks_ahead else same_beginnings(side, (np.cumsum(counts) - counts)[source])
-        current = side.current.numpy()
+        current = side.current
         first, spread = distinct(same)
         current_first, current_spread = distinct(np.searchsorted(current, same[current]))
-        of_source = np.repeat(source, side.rows.lengths.numpy())
+        of_source = np.repeat(source, side.rows.lengths)
         return cls(
             torch.from_numpy(source),
             torch.from_numpy(first),
@@ -253,12 +256,12 @@ class Sharing:
         )
 
 
-def same_beginnings(side: Side, leader: Array) -> Array:
+def same_beginnings(side: FlatSide, leader: Array) -> Array:
     """leader (rows,): the row that each is compared with. For each token the one it equals, itself if there is none.
 
     Tokens are equal if all before them are too: (tokens,).
     """
-    tokens, starts = side.tokens.numpy(), side.rows.starts.numpy().astype(np.int64)
+    tokens, starts = side.tokens, side.rows.starts.astype(np.int64)
     row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     own = np.arange(len(tokens))
     place = own - starts[row]

@@ -16,10 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Segments, Side, flatten_side
 from docflat.data.rows import Ids, Rows, SentenceList, trim
 from docflat.data.subwords import SideName, Subwords
+from docflat.model.batch import Side, make_side
 from docflat.model.layers import Attention
+from docflat.model.segments import Segments
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 from docflat.translation.translator import Translator
@@ -168,7 +169,7 @@ def _inspect_side(
     model = folder.model
     layout = folder.system.layout(folder.config.rows, model.vocabulary)
     laid = layout.target_rows(rows) if causal else rows
-    side = flatten_side(SentenceList(ids), laid, layout, close=not causal).to(model.embedding.weight.device)
+    side = make_side(SentenceList(ids), laid, layout, close=not causal).to(model.embedding.weight.device)
     x = model.embed(side)
     heads = side_maps(flat, x, side, causal)
     units = flat_units(flat, side).lengths.tolist()

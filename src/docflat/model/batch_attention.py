@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Segments, Side
+from docflat.model.batch import Side
 from docflat.model.layers import Attention, Reach, attend
+from docflat.model.segments import Segments
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,14 @@ class SideAttending(SegmentAttending):
 
     def recurrence(self, tokens: int) -> tuple[Tensor, Tensor, Tensor, Segments]:
         """The part "recurrence": its tokens, which of them are of the sentence before, where the others are."""
-        part, pieces = self.side.parts["recurrence"], self.side.pieces
+        part, pieces = self.side.selections["recurrence"], self.side.pieces
         before = part.segments.lengths - pieces.lengths  # (pieces,)
         own = torch.arange(tokens, device=before.device) + before.cumsum(0)[pieces.number(tokens)]
         old = torch.ones(len(part.index), dtype=torch.bool, device=before.device).index_fill(0, own, False)
         return part.index, old, own, part.segments
 
     def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
-        side, part = self.side, self.side.parts["previous"]
+        side, part = self.side, self.side.selections["previous"]
         distances = len(part.segments) // len(side.rows)
         queries = side.sentences.times(distances, len(x))
         key, value = attention.keys_values(states[part.index])

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from docflat.data.batches import Segments
+from docflat.model.segments import Segments
 
 kernels: Any = None
 step_kernels: Any = None

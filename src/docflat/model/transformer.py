@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Batch, Side
-from docflat.data.layout import PartName
+from docflat.data.flat_layout import SelectionName
+from docflat.model.batch import Batch, Side
 from docflat.model.batch_attention import Memory, SideAttending, TargetAttending
 from docflat.model.cache.decoding_state import (
     CachedAttending,
@@ -27,7 +27,7 @@ from docflat.model.sizes import ModelSizes, Vocabulary
 class Transformer(nn.Module):
     """Encoder and decoder over flat batches."""
 
-    parts: ClassVar[tuple[PartName, ...]] = ()  # what it reads of a side beside its rows
+    selections: ClassVar[tuple[SelectionName, ...]] = ()  # what it reads of a side beside its rows
     slot: ClassVar[bool] = False  # whether rows have a place for a vector
     reach: ClassVar[Reach] = "row"  # of the attention of its layers
     paired: ClassVar[bool] = False  # a sentence of a target row reads that of the source row which it translates

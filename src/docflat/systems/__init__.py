@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from docflat.data.layout import Layout
+from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.errors import InputError
@@ -105,7 +105,7 @@ class System:
             vocabulary.size - vocabulary.text_size,
             target_context=rows.target_context is not False,
             slot=self.model.slot,
-            parts=self.model.parts,
+            selections=self.model.selections,
         )
 
 

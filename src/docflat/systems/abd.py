@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from docflat.data.batches import Side
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext, Mixer
 from docflat.model.cache.fixed_keys import Change

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Segments, Side
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SideAttending
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext, KeysValues, Mixer, read_cache
 from docflat.model.cache.fixed_keys import (
@@ -44,6 +44,7 @@ from docflat.model.layers import (
     is_step,
     step_kernels,
 )
+from docflat.model.segments import Segments
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.systems.options import DocFlatOptions

@@ -17,10 +17,11 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.data.batches import Segments, Side
-from docflat.data.layout import PartName
+from docflat.data.flat_layout import SelectionName
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SegmentAttending
 from docflat.model.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
+from docflat.model.segments import Segments
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 
@@ -71,7 +72,7 @@ class ContextAttending(SegmentAttending):
 
 
 class DocTransformer(Transformer):
-    parts: ClassVar[tuple[PartName, ...]] = ("context",)
+    selections: ClassVar[tuple[SelectionName, ...]] = ("context",)
     restarts: ClassVar[bool] = True
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:
@@ -86,7 +87,7 @@ class DocTransformer(Transformer):
 
     def encode_context(self, source: Side) -> tuple[Tensor, Segments]:
         """The previous sentences as one line: (context tokens, dim), one segment a row."""
-        part = source.parts["context"]
+        part = source.selections["context"]
         tokens = self.drop_words(source.tokens[part.index])
         x = self.dropout(self.source_norm(self.embedding(tokens, source.positions[part.index])))
         return self.context_layer(x, SegmentAttending(part.segments)), part.segments

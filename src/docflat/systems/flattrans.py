@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Side
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SegmentAttending, SideAttending
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer

@@ -15,8 +15,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.data.batches import Side
-from docflat.data.layout import PartName
+from docflat.data.flat_layout import SelectionName
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SideAttending
 from docflat.model.cache.fixed_keys import attend_masked
 from docflat.model.layers import Attending, Attention, FeedForward, Gate, Norm, Reach
@@ -55,7 +55,7 @@ def attend_sentences(query: Tensor, keys: Tensor, values: Tensor, there: Tensor)
 
 
 class HAN(Transformer):
-    parts: ClassVar[tuple[PartName, ...]] = ("previous",)
+    selections: ClassVar[tuple[SelectionName, ...]] = ("previous",)
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True
     restarts: ClassVar[bool] = True

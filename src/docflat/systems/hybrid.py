@@ -17,8 +17,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Side
-from docflat.data.layout import PartName
+from docflat.data.flat_layout import SelectionName
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
 from docflat.model.sizes import ModelSizes, Vocabulary
@@ -95,7 +95,7 @@ def sentence_in_group(side: Side) -> tuple[Tensor, Tensor]:
 
 
 class Hybrid(Transformer):
-    parts: ClassVar[tuple[PartName, ...]] = ("recurrence",)
+    selections: ClassVar[tuple[SelectionName, ...]] = ("recurrence",)
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True
     restarts: ClassVar[bool] = True

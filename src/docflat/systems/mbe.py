@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.data.batches import Side
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SegmentAttending, SideAttending
 from docflat.model.layers import EncoderLayer
 from docflat.model.sizes import ModelSizes, Vocabulary

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Side
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attention, FeedForward, Gate, Norm
 from docflat.model.sizes import ModelSizes, Vocabulary

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from docflat.data.batches import make_batch
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import SentenceList, document_rows
+from docflat.model.batch import make_batch
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.systems import System

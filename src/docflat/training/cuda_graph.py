@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from docflat.data.batches import Batch, Segments, Side
+from docflat.model.batch import Batch, Side
 from docflat.model.loss import IGNORED
+from docflat.model.segments import Segments
 from docflat.model.transformer import Transformer
 
 TILE = 64  # tokens, of the attention kernels: shapes are multiples of it

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from docflat.data.batches import Batch, Batches
+from docflat.data.batches import Batches
+from docflat.model.batch import Batch
 from docflat.model.layers import has_kernel
 from docflat.model.transformer import Transformer
 from docflat.support.console import warn
@@ -77,7 +78,7 @@ class Learner:
         if self.records:
             # Those of the first epoch, also when a later one goes on: what is recorded must not depend on that.
             plan = batches.plan(np.random.default_rng([*self.seeds, 0]))
-            some = [plan[number] for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]
+            some = [Batch.of_flat(plan[number]) for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]
             if some:  # with sampling an epoch can be empty
                 self.shapes = shapes_around(some, batches.budget)
 

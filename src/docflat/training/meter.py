@@ -8,7 +8,7 @@ import time
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Batch
+from docflat.model.batch import Batch
 from docflat.model.transformer import Transformer
 from docflat.training.log import Log
 from docflat.training.recipe import Stage

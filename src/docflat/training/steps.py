@@ -12,7 +12,8 @@ from typing import TypeVar
 import numpy as np
 from torch import Tensor
 
-from docflat.data.batches import Batch, Batches, Plan
+from docflat.data.batches import Batches, Plan
+from docflat.model.batch import Batch
 from docflat.training.torchrun import Processes
 from docflat.weights.folders import Progress
 
@@ -64,7 +65,7 @@ def steps_from(
 
             def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
                 own = list(range(processes.rank, accumulate, processes.world))
-                laid_out = [chosen[i][0][chosen[i][1]] for i in own]
+                laid_out = [Batch.of_flat(chosen[i][0][chosen[i][1]]) for i in own]
                 packed = pack(laid_out[0])
                 if processes.device.type == "cuda" and packed is None:
                     laid_out = [batch.pin() for batch in laid_out]

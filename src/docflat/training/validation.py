@@ -13,6 +13,7 @@ from docflat.data.corpus import Corpus
 from docflat.data.rows import Ids
 from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.settings import DecodingSettings, Mode
+from docflat.model.batch import Batch
 from docflat.model.transformer import Transformer
 from docflat.training.torchrun import Processes
 from docflat.weights.folders import ModelFolder
@@ -35,7 +36,7 @@ class Validation:
         total = torch.zeros(1, dtype=torch.float64, device=device)
         for number in range(processes.rank, len(self.plan), processes.world):
             with cast or contextlib.nullcontext():
-                total += model(self.plan[number].to(device))[1]
+                total += model(Batch.of_flat(self.plan[number]).to(device))[1]
         model.train()
         return float(processes.sum(total)) / int(self.plan.labels.sum())
 

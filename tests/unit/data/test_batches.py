@@ -1,4 +1,4 @@
-"""Batches against a transcription that lays rows out one token at a time."""
+"""Batches of a corpus, against the transcription of `flat_checks`."""
 
 from __future__ import annotations
 
@@ -8,122 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from torch import Tensor
 
-from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths, rows_array
-from docflat.data.batches import Batch, Batches, Part, Plan, Segments, Side, cut, flatten_side, make_batch
-from docflat.data.layout import Layout
+from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths
+from docflat.data.batches import Batches, Plan, cut
+from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
-from docflat.data.rows import MIXED, Rows
-
-INDEXED = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
-PLAIN = Layout(eos=2, bos=1, first_index=100, index_tokens=6)
-SOURCE_ONLY = replace(INDEXED, target_context=False)
-SLOT = replace(INDEXED, slot=True)
-PARTS = replace(INDEXED, parts=("context", "previous", "recurrence"))
-LAYOUTS = {"index": INDEXED, "bos": PLAIN, "source only": SOURCE_ONLY, "slot": SLOT, "parts": PARTS}
-
-
-def bounds_of(lengths: Sequence[int]) -> list[int]:
-    bounds = [0]
-    for length in lengths:
-        bounds.append(bounds[-1] + length)
-    return bounds
-
-
-def check_segments(segments: Segments, lengths: Sequence[int]) -> None:
-    assert segments.starts.tolist() == bounds_of(lengths)
-    assert segments.longest == max(lengths)
-    assert len(segments) == len(lengths)
-
-
-def by_group(values: Sequence[int], groups: Sequence[object]) -> list[int]:
-    """Totals of neighbours of the same group."""
-    totals = [values[0]]
-    for value, (left, right) in zip(values[1:], pairwise(groups), strict=True):
-        if left == right:
-            totals[-1] += value
-        else:
-            totals.append(value)
-    return totals
-
-
-def check_part(part: Part, segments: Sequence[Sequence[int]]) -> None:
-    """segments: which tokens are in each."""
-    assert part.index.tolist() == [token for tokens in segments for token in tokens]
-    check_segments(part.segments, [len(tokens) for tokens in segments])
-
-
-def check_parts(side: Side, spans: Sequence[Sequence[range]]) -> None:
-    """spans: of each row, where its sentences are."""
-    check_part(side.parts["context"], [range(row[0].start, row[-1].start) for row in spans])
-    most = max(1, *(len(row) - 1 for row in spans))
-    previous = []
-    for distance in range(1, most + 1):
-        for row in spans:
-            previous.append(row[-1 - distance] if distance < len(row) else [])
-    check_part(side.parts["previous"], previous)
-    recurrence = []
-    for row in spans:
-        for number, own in enumerate(row):
-            recurrence.append([*(row[number - 1] if number else []), *own])
-    check_part(side.parts["recurrence"], recurrence)
-
-
-def check_side(
-    side: Side, rows: Sequence[LiteralRow], which: str, groups: Sequence[object], layout: Layout = INDEXED
-) -> None:
-    """groups: one value a row; neighbouring rows with the same value see each other."""
-    expected = []  # token, position in the row, place in the sentence, whether it is of the current sentence
-    spans: list[list[range]] = []
-    for row in rows:
-        spans.append([])
-        pieces = getattr(row, which + "_pieces")
-        position = 0
-        for number, piece in enumerate(pieces):
-            begin = len(expected)
-            if layout.slot and which == "target" and number == 0:
-                expected.append(None)
-            for place, token in enumerate(piece):
-                expected.append((token, position, place, number == len(pieces) - 1))
-                position += 1
-            if layout.slot and which == "source" and number == len(pieces) - 1:
-                expected.append(None)
-            spans[-1].append(range(begin, len(expected)))
-    assert len(side.tokens) == len(side.positions) == len(side.places) == len(expected)
-    found = zip(side.tokens.tolist(), side.positions.tolist(), side.places.tolist(), strict=True)
-    for wanted, values in zip(expected, found, strict=True):
-        if wanted is not None:  # whatever stands in a slot, a vector takes its place
-            assert values == wanted[:3]
-    assert side.current.tolist() == [n for n, wanted in enumerate(expected) if wanted is not None and wanted[3]]
-
-    lengths = [sum(len(piece) for piece in row) for row in spans]
-    sentences = [len(getattr(row, which + "_pieces")[-1]) for row in rows]
-    check_segments(side.rows, lengths)
-    check_segments(side.pieces, [len(piece) for row in spans for piece in row])
-    check_segments(side.row_pieces, [len(row) for row in spans])
-    check_segments(side.sentences, sentences)
-    check_segments(side.groups, by_group(sentences, groups))
-    check_segments(side.group_rows, by_group([1] * len(rows), groups))
-    check_segments(side.group_tokens, by_group(lengths, groups))
-    assert len(side.mixed) == len(side.groups)
-    assert set(side.parts) == set(layout.parts)
-    if layout.parts:
-        check_parts(side, spans)
-
-
-def check_batch(batch: Batch, rows: Sequence[LiteralRow], groups: Sequence[object], layout: Layout = INDEXED) -> None:
-    check_side(batch.source, rows, "source", groups, layout)
-    check_side(batch.target, rows, "target", groups, layout)
-    assert batch.labels.tolist() == [label for row in rows for label in row.labels]
-
-
-def sentences_of(batch: Batch) -> list[int]:
-    """Which sentences a batch of numbered documents predicts, in order, told by the labels alone."""
-    labels = batch.labels.tolist()
-    firsts = [0, *(n + 1 for n, label in enumerate(labels[:-1]) if label == INDEXED.eos)]
-    return [labels[n] // 10_000 - 1 for n in firsts]
+from docflat.model.batch import Batch
+from flat_checks import INDEXED, LAYOUTS, SLOT, SOURCE_ONLY, check_batch, sentences_of
 
 
 def greedy_cut(rows: Sequence[LiteralRow], budget: int, slot: bool = False) -> list[list[LiteralRow]]:
@@ -158,7 +50,7 @@ def test_a_corpus_in_its_own_order(
         groups = [(row.document, row.place // window if window else 0) for row in rows]
         batch = plan[number]
         check_batch(batch, rows, groups, layout)
-        check_batch(batch.each(Tensor.clone), rows, groups, layout)  # moved elsewhere, it is the same
+        check_batch(Batch.of_flat(batch).each(Tensor.clone), rows, groups, layout)  # moved elsewhere, it is the same
         assert not batch.source.mixed.any()
         assert len(batch.source.tokens) <= budget
         assert len(batch.target.tokens) <= budget
@@ -311,9 +203,7 @@ def test_context_free_rows_are_groups_of_their_own(mask: bool) -> None:
     for number in range(len(plan)):
         batch = plan[number]
         sentences = sentences_of(batch)
-        groups = np.searchsorted(
-            batch.target.groups.starts.numpy(), batch.target.sentences.starts[:-1].numpy(), side="right"
-        )
+        groups = np.searchsorted(batch.target.groups.starts, batch.target.sentences.starts[:-1], side="right")
         for n, sentence in enumerate(sentences):
             has_context = int(batch.target.rows.lengths[n]) > int(batch.target.sentences.lengths[n])
             (together if has_context else alone).add(sentence)
@@ -345,55 +235,6 @@ def test_index_tokens_stop_at_the_last_one_and_shift_on_both_sides() -> None:
         found.add(source[0])
         assert source[::2] == [min(source[0] + n, 105) for n in range(9)]
     assert found == set(range(100, 106))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_decoding_starts_from_rows_without_the_words_of_the_current_sentence(layout: Layout) -> None:
-    documents = numbered_documents(ragged_lengths(np.random.default_rng(6), documents=5))
-    rows = literal_rows(documents, RowSettings(), layout)
-    target = corpus_of(documents).target
-    arrays = layout.target_rows(rows_array(rows))
-    side = flatten_side(target, arrays, layout, close=False, prefix_only=True)
-    prefixes = [replace(row, target_pieces=[*row.target_pieces[:-1], row.target_pieces[-1][:1]]) for row in rows]
-    check_side(side, prefixes, "target", [row.document for row in rows], layout)
-    assert side.current.tolist() == [end - 1 for end in side.rows.starts[1:].tolist()]
-
-
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_a_side_with_its_current_sentences_only(layout: Layout) -> None:
-    """Each is a row by itself, from position 0, in the groups it was in; there is no slot and nothing beside it."""
-    documents = numbered_documents(ragged_lengths(np.random.default_rng(7), documents=5))
-    rows = literal_rows(documents, RowSettings(), layout)
-    corpus = corpus_of(documents)
-    batch = make_batch(corpus.source, corpus.target, rows_array(rows, window=2), layout)
-    lone = [replace(row, source_pieces=row.source_pieces[-1:], target_pieces=row.target_pieces[-1:]) for row in rows]
-    groups = [(row.document, row.place // 2) for row in rows]
-    bare = replace(layout, slot=False, parts=())
-    check_side(batch.source.only_current(), lone, "source", groups, bare)
-    check_side(batch.target.only_current(), lone, "target", groups, bare)
-
-
-@pytest.mark.parametrize("one_group", [False, True])
-def test_parts_of_rows_with_and_without_context(one_group: bool) -> None:
-    """No row has any, or only some have; sentences of the context may be empty, but for their start symbol."""
-    documents = numbered_documents([[(2, 1)], [(0, 3), (4, 0), (1, 1), (2, 5), (1, 2)]])
-    corpus = corpus_of(documents)
-    for context in range(4):
-        rows = literal_rows(documents, RowSettings(context=context), PARTS)
-        assert [len(row.context) for row in rows] == [0, *(min(context, place) for place in (2, 3, 4))]
-        batch = make_batch(corpus.source, corpus.target, rows_array(rows), PARTS, one_group)
-        check_batch(batch, rows, [0 if one_group else row.document for row in rows], PARTS)
-
-
-def test_groups_say_whether_they_are_mixed() -> None:
-    documents = numbered_documents([[(2, 3)] * 3, [(1, 1)] * 4])
-    rows = literal_rows(documents, RowSettings(context=1), INDEXED)
-    corpus = corpus_of(documents)
-    groups = [3, 3, MIXED + 3, MIXED + 3, MIXED, -1, -2]  # one row by itself is not mixed with anything
-    batch = make_batch(corpus.source, corpus.target, replace(rows_array(rows), group=np.array(groups)), INDEXED)
-    check_batch(batch, rows, groups)
-    for side in (batch.source, batch.target, batch.source.only_current()):
-        assert side.mixed.tolist() == [False, True, False, False, False]
 
 
 def test_an_epoch_with_mixed_groups() -> None:
@@ -431,67 +272,6 @@ def test_an_epoch_with_mixed_groups() -> None:
     assert same / mixed_pairs < 0.05  # chance: 7 in 799
 
 
-SEGMENT_LENGTHS = [[3, 1, 4], [1], [0, 2, 0, 0, 3, 0], [5, 0], [2, 2, 2]]
-
-
-@pytest.mark.parametrize("lengths", SEGMENT_LENGTHS, ids=str)
-def test_numbers_and_means_of_segments(lengths: list[int]) -> None:
-    segments, total = Segments.of_lengths(np.array(lengths)), sum(lengths)
-    check_segments(segments, lengths)
-    assert segments.lengths.tolist() == lengths
-    assert segments.number(total).tolist() == [n for n, length in enumerate(lengths) for _ in range(length)]
-    flat = torch.randn(total, 3, dtype=torch.float64)
-    means, start = [], 0
-    for length in lengths:
-        mean = torch.zeros(3, dtype=torch.float64)
-        for n in range(start, start + length):
-            mean += flat[n] / length
-        means.append(mean)
-        start += length
-    torch.testing.assert_close(segments.mean(flat), torch.stack(means), rtol=1e-14, atol=1e-14)
-
-
-def test_a_mean_of_many_is_exact_in_half_precision() -> None:
-    """In float16, 90,000 is infinite: the sum must be made in more."""
-    segments = Segments.of_lengths(np.array([30_000, 2]))
-    flat = torch.full((30_002, 2), 3, dtype=torch.float16)
-    flat[-1] = 5
-    mean = segments.mean(flat)
-    assert mean.dtype == torch.float16
-    assert mean.tolist() == [[3, 3], [4, 4]]
-
-
-@pytest.mark.parametrize("times", [1, 2, 4])
-@pytest.mark.parametrize("lengths", SEGMENT_LENGTHS, ids=str)
-def test_segments_several_times(lengths: list[int], times: int) -> None:
-    check_segments(Segments.of_lengths(np.array(lengths)).times(times, sum(lengths)), lengths * times)
-
-
-@pytest.mark.parametrize("which", [[0], [2, 0], [1, 1, 4], [4, 3, 2, 1, 0]], ids=str)
-def test_some_of_the_segments(which: list[int]) -> None:
-    lengths = [3, 1, 0, 4, 2]
-    bounds = bounds_of(lengths)
-    index, segments = Segments.of_lengths(np.array(lengths)).take(torch.tensor(which))
-    check_part(Part(index, segments), [range(bounds[n], bounds[n + 1]) for n in which])
-
-
-def test_a_target_of_nothing_but_empty_sentences_can_be_laid_out() -> None:
-    """What decoding sees before anything is translated."""
-    target = corpus_of([[([5], []), ([6], []), ([7], [])]]).target
-    rows = Rows(np.arange(3), np.array([0, 1, 2]), np.arange(3), np.arange(3), np.zeros(3, dtype=np.int64))
-    side = flatten_side(target, rows, INDEXED, close=False)
-    assert side.tokens.tolist() == [100, 100, 101, 100, 101, 102]
-
-
-def test_a_sentence_that_ends_the_corpus_and_a_sentence_of_5000_tokens() -> None:
-    documents = numbered_documents([[(5000, 4900), (1, 1)]])
-    settings = RowSettings(max_tokens=6000)
-    rows = literal_rows(documents, settings, INDEXED)
-    corpus = corpus_of(documents)
-    batch = make_batch(corpus.source, corpus.target, rows_array(rows), INDEXED)
-    check_batch(batch, rows, [0, 0])
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_cut_with_a_short_first_batch(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -505,14 +285,3 @@ def test_cut_with_a_short_first_batch(seed: int) -> None:
         start = end
         expected.append(end)
     assert bounds == expected
-
-
-def test_means_of_segments_compile_as_one_graph():
-    segments = Segments.of_lengths(np.array([3, 2, 4]))
-
-    def mean(flat: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-        return Segments(starts, 4).mean(flat)
-
-    flat = torch.arange(9.0)[:, None]
-    found = torch.compile(mean, backend="eager", fullgraph=True)(flat, segments.starts)
-    assert found.squeeze(1).tolist() == [1, 3.5, 6.5]

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
-from docflat.data.batches import Segments, make_batch
 from docflat.model import layers
+from docflat.model.batch import make_batch
 from docflat.model.layers import attend
+from docflat.model.segments import Segments
 
 
 def segments_of(*lengths: int) -> Segments:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import corpus_of, literal_rows, numbered_documents, ragged_lengths
-from docflat.data.layout import Layout
+from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import MIXED, Rows, document_rows, mix, row_lengths, trim
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 import docflat.decoding.beam_search
 from conftest import batch_of, build, corpus_of, layout_for, random_documents, rows_array
-from docflat.data.batches import flatten_side
 from docflat.decoding.beam_search import GPU_STRETCH, Beam, Search
+from docflat.model.batch import make_side
 from docflat.model.sizes import Vocabulary
 
 on_gpu = torch.cuda.is_available()
@@ -274,7 +274,7 @@ def test_a_search_in_place_with_kernels_finds_what_one_without_finds(monkeypatch
         batch, literal = batch_of(documents, "doc2doc", context=2)
         layout, rows = layout_for("doc2doc", least), rows_array(literal)
         target = corpus_of(documents).target
-        prefix = flatten_side(target, layout.target_rows(rows), layout, close=False, prefix_only=True).to(DEVICE)
+        prefix = make_side(target, layout.target_rows(rows), layout, close=False, prefix_only=True).to(DEVICE)
         source = batch.source.to(DEVICE)
         given = (prefix, [3, 9, 2, 6], 2, 2.0, None)  # a penalty that makes long ones good
         searches = []

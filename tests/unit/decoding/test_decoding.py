@@ -48,18 +48,19 @@ from conftest import (
     slow_gate,
     slow_norm,
 )
-from docflat.data.batches import Batch, Segments, Side, flatten_side, make_batch
-from docflat.data.layout import Layout
+from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding.beam_search import Search, beam_search
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
+from docflat.model.batch import Batch, Side, make_batch, make_side
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.cache.fixed_keys import Given
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attention
+from docflat.model.segments import Segments
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
@@ -89,7 +90,7 @@ def limit_of(source_tokens: int) -> int:
 
 def prefix_of(target: Sentences, rows: Rows, layout: Layout) -> Side:
     """What decoding starts from."""
-    return flatten_side(target, layout.target_rows(rows), layout, close=False, prefix_only=True)
+    return make_side(target, layout.target_rows(rows), layout, close=False, prefix_only=True)
 
 
 def reads_rows(model: Transformer) -> bool:
@@ -135,7 +136,7 @@ class Recomputed:
         numbers = self.rows.sentence.copy()
         numbers[list(current)] = len(self.sentences) + np.arange(len(current))
         rows = self.layout.target_rows(replace(self.rows, sentence=numbers))
-        return flatten_side(sentences, rows, self.layout, close=False)
+        return make_side(sentences, rows, self.layout, close=False)
 
     def logits(self, side: Side, row: int) -> Tensor:
         """After each token of the row's current sentence: (tokens, text_size)."""
@@ -313,8 +314,8 @@ def test_a_large_beam_is_exhaustive_search(name: str) -> None:
         model = build(name, seed=seed, words=words)
         rng = np.random.default_rng(seed)
         source = [rng.integers(MASK + 1, MASK + 1 + words, n).tolist() for n in (3, 2, 5)]
-        side = flatten_side(Sentences(source), lone, layout, close=True)
-        prefix = flatten_side(Sentences([[]] * 3), lone, layout, close=False)
+        side = make_side(Sentences(source), lone, layout, close=True)
+        prefix = make_side(Sentences([[]] * 3), lone, layout, close=False)
         found = {penalty: beam_search(model, model.encode(side), prefix, limits, 128, penalty) for penalty in penalties}
         for row, limit in enumerate(limits):
             texts = [list(text) for n in range(1, limit + 1) for text in product(range(4, 4 + words), repeat=n)]
@@ -360,7 +361,7 @@ def slow_translation(
     row = seen.tolist().index(place)
     search = SlowBeam(limit_of(len(source[place])), beam, penalty)
     shown_rows = layout.target_rows(rows.take(slice(0, row + 1)) if shown == "so far" else rows)
-    shown_side = flatten_side(Sentences(target), shown_rows, layout, close=False, prefix_only=shown == "prefixes")
+    shown_side = make_side(Sentences(target), shown_rows, layout, close=False, prefix_only=shown == "prefixes")
 
     def next_logits(tokens: Ids) -> Tensor:
         texts = [*target[:place], tokens, *target[place + 1 :]]
@@ -493,7 +494,7 @@ def slow_partial_document(
         if len(seen):
             rows = Rows(seen, np.minimum(context, seen), seen, seen, np.zeros_like(seen))
             batch = make_batch(Sentences(source), Sentences(first), rows, layout)
-            prefix = flatten_side(Sentences(first), rows, layout, close=False, prefix_only=True)
+            prefix = make_side(Sentences(first), rows, layout, close=False, prefix_only=True)
             limits = [limit_of(len(source[k])) for k in seen]
             for k, (_, tokens) in zip(
                 seen, SlowPartial(model, batch, prefix, limits, beam, penalty).search(), strict=True
@@ -741,21 +742,21 @@ def test_partial_search_is_a_slow_simulation(variant: str, beam: int) -> None:
         limits = [3, 7, 2, 6, 4, 5]
         batch, literal = batch_of(documents, name, context=2)
         rows, target = rows_array(literal), corpus_of(documents).target
-        prefix = flatten_side(target, rows, layout_for(name), close=False, prefix_only=True)
+        prefix = make_side(target, rows, layout_for(name), close=False, prefix_only=True)
         found = beam_search(model, model.encode(batch.source), prefix, limits, beam, 1.0)
         expected = []
         for start, end in ((0, 4), (4, 6)):  # document by document
             own = rows.take(slice(start, end))
             corpus = corpus_of(documents)
             lone = make_batch(corpus.source, corpus.target, own, layout_for(name))
-            own_prefix = flatten_side(target, own, layout_for(name), close=False, prefix_only=True)
+            own_prefix = make_side(target, own, layout_for(name), close=False, prefix_only=True)
             expected += SlowPartial(model, lone, own_prefix, limits[start:end], beam, 1.0).search()
         assert [row.tokens for row in found] == [tokens for _, tokens in expected]
         assert [row.score for row in found] == pytest.approx([score for score, _ in expected], rel=1e-5)
         assert all(len(row.tokens) <= limit for row, limit in zip(found, limits, strict=True))
         for row in range(1, 4):  # each alone, with the same source memory: what it does without the others
             memory = model.encode(batch.source).take(torch.tensor([row]), torch.tensor([9]))
-            own_prefix = flatten_side(
+            own_prefix = make_side(
                 target, rows.take(slice(row, row + 1)), layout_for(name), close=False, prefix_only=True
             )
             (alone,) = beam_search(model, memory, own_prefix, [limits[row]], beam, 1.0)
@@ -1033,7 +1034,7 @@ def test_scores_are_what_the_model_says() -> None:
     rows = rows_array(literal)
     layout = layout_for("sent2sent")
     with torch.no_grad():
-        prefix = flatten_side(Sentences([[]] * 4), rows, layout, close=False)
+        prefix = make_side(Sentences([[]] * 4), rows, layout, close=False)
         found = beam_search(model, model.encode(batch.source), prefix, [9] * 4, 4, 0.7)
         corpus = corpus_of(documents)
         texts = Sentences([hypotheses.tokens for hypotheses in found])

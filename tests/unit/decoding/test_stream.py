@@ -37,12 +37,12 @@ from conftest import (
 )
 from docflat import Translator
 from docflat.cli import dispatch as cli
-from docflat.data.batches import Side, make_batch
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
 from docflat.decoding.beam_search import Hypothesis
 from docflat.decoding.passes import Passes
 from docflat.decoding.stream_windows import Window
+from docflat.model.batch import Side, make_batch
 from docflat.model.cache.decoding_state import Keeper
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from docflat.data.batches import Segments
 from docflat.model.batch_attention import Memory
+from docflat.model.segments import Segments
 
 ROWS = [[3, 1, 2], [4], [1, 1, 1, 5], [2, 2]]  # tokens of each sentence of each row
 CONTEXTS = [4, 0, 2, 0]  # tokens that were encoded apart for each row

@@ -9,9 +9,9 @@ import torch
 from torch.nn import functional as F
 
 from conftest import an_epoch
-from docflat.data.batches import Batch
 from docflat.model import batch_attention as attending
 from docflat.model import layers
+from docflat.model.batch import Batch
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.systems import SYSTEMS, docflat, find_system
@@ -30,7 +30,7 @@ def a_model(name: str, device: str) -> Transformer:
 def some_batches(name: str, device: str) -> list[Batch]:
     """Three batches of different sizes, whose sentences have from 1 word to more than a tile of the kernels."""
     plan = an_epoch(name, VOCABULARY, 20, 4096)
-    return [plan[number].to(torch.device(device)) for number in (0, 1, len(plan) - 1)]
+    return [Batch.of_flat(plan[number]).to(torch.device(device)) for number in (0, 1, len(plan) - 1)]
 
 
 def loss_and_gradients(model: Transformer, batch: Batch, half: bool) -> tuple[float, dict[str, torch.Tensor]]:

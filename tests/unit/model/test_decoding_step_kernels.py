@@ -19,13 +19,14 @@ import docflat.model.cache.fixed_keys
 import docflat.model.layers
 import docflat.systems.docflat
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
-from docflat.data.batches import Segments, flatten_side
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
 from docflat.decoding.beam_search import Hypothesis, Search, beam_search
+from docflat.model.batch import make_side
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext
 from docflat.model.cache.fixed_keys import GivenFlat
 from docflat.model.layers import Embedding, Norm
+from docflat.model.segments import Segments
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.systems import SYSTEMS, find_system
 from docflat.systems.docflat import DocFlat, fold_gates
@@ -316,8 +317,8 @@ class Case:
             rows = replace(rows, group=np.array(groups))
         self.rows = len(rows)
         targets, text = layout.target_rows(rows), corpus_of(documents).target
-        self.target = flatten_side(text, targets, layout, close=False)
-        self.prefix = flatten_side(text, targets, layout, close=False, prefix_only=True)
+        self.target = make_side(text, targets, layout, close=False)
+        self.prefix = make_side(text, targets, layout, close=False, prefix_only=True)
 
     def search(self, context: GlobalContext | KeptContext | None) -> Search:
         memory = self.model.encode(self.batch.source)
@@ -498,10 +499,10 @@ def test_on_a_gpu_a_recorded_search_with_kernels_scores_as_one_with_neither(
         text = SentenceList([rng.integers(4, 4000, n).tolist() for n in (3, 40, 7, 20, 20, 1, 33)])
         number = np.arange(len(text.ends) - 1)
         rows = Rows(number, np.minimum(settings.context or 0, number), number, number, number // 4)
-        source = flatten_side(text, rows, layout, close=True).to(torch.device("cuda"))
+        source = make_side(text, rows, layout, close=True).to(torch.device("cuda"))
         targets = layout.target_rows(rows)
         prefix, whole = (
-            flatten_side(text, targets, layout, close=False, prefix_only=only).to(torch.device("cuda"))
+            make_side(text, targets, layout, close=False, prefix_only=only).to(torch.device("cuda"))
             for only in (True, False)
         )
         context = GlobalContext(whole, torch.arange(len(rows), device="cuda"))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from docflat.data.batches import Segments
 from docflat.model.cache.fixed_keys import Given, Padding, given_by_group, upright
+from docflat.model.segments import Segments
 
 
 def given_of(sizes: list[int], keys: int) -> tuple[Given, torch.Tensor, torch.Tensor]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from docflat.data.batches import Segments
 from docflat.model.layers import attend_padded
+from docflat.model.segments import Segments
 
 on_gpu = torch.cuda.is_available()
 if not on_gpu:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from conftest import an_epoch
-from docflat.data.batches import Batch
 from docflat.model import layers
+from docflat.model.batch import Batch
 from docflat.model.loss import IGNORED
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
@@ -31,7 +31,7 @@ def a_model(name: str) -> Transformer:
 
 def some_batches(name: str) -> list[Batch]:
     plan = an_epoch(name, VOCABULARY, 12, BUDGET)
-    return [plan[number] for number in range(len(plan))]
+    return [Batch.of_flat(plan[number]) for number in range(len(plan))]
 
 
 def loss_and_gradients(model: Transformer, batch: Batch) -> tuple[list[float], dict[str, torch.Tensor]]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Side
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.cache.fixed_keys import (
     Change,
@@ -305,7 +305,7 @@ class PrefixAttending(TargetAttending):
         self.caches[attention] = SourceCache(self.source_paddings[reach].given(key, value))
 
     def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
-        part, rows = self.side.parts["previous"], len(self.side.rows)
+        part, rows = self.side.selections["previous"], len(self.side.rows)
         keys, values = (part.segments.pad(one) for one in attention.keys_values(states[part.index]))
         by_row = [one.unflatten(0, (-1, rows)).transpose(0, 1) for one in (keys, values, part.segments.mask)]
         self.caches[attention] = PreviousCache(by_row[0].transpose(2, 3), by_row[1].transpose(2, 3), by_row[2])

@@ -10,8 +10,8 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from docflat.data.batches import Segments
 from docflat.model.layers import has_kernel, has_step_kernel, step_kernels
+from docflat.model.segments import Segments
 
 Change = Callable[[Tensor], Tensor]
 
