@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-import lzma
+import re
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -16,8 +16,15 @@ MOST_BYTES = 64 << 20  # of a file
 MOST_UNPACKED = 128 << 20  # of what a zip unpacks to: decks are full of pictures, which do not get smaller in it
 MOST_TEXT = 8 << 20  # of plain text and markup: twice the Bible, and each short line of it may be a segment
 MOST_MEMBERS = 10_000  # of a zip
-MOST_RATIO = 200  # of unpacked to packed; XML of real documents packs to a tenth or so
+MOST_RATIO = 200  # of unpacked to packed in what is parsed; XML of real documents packs to a tenth or so
 SMALL = 1 << 20  # below this a ratio is harmless
+PARSED = (".xml", ".rels", ".vml", ".rdf")  # members with other endings are only copied, whatever their ratio
+# Office programs write these two. The decompressors of the others take no bound: 5 KB of bz2 became 6 GiB in memory.
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# They hold ASCII as it is, so that a file can be read line by line.
+_CHARSETS = re.compile(
+    r"ascii|utf-8|iso8859-\d+|koi8-\w|cp\d+|mac-\w+|gb\w+|euc_\w+|big5\w*|shift_jis\w*|johab|tis-620"
+)
 DEEPEST = 200  # elements or values in each other
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -58,6 +65,19 @@ def find_mark(data: bytes) -> Encoding | None:
     return next((Encoding(name, mark) for mark, name in _MARKS.items() if data.startswith(mark)), None)
 
 
+def find_codec(charset: str) -> str:
+    """The codec of a charset that a file names; empty: none that is both known and of text alone.
+
+    Python's codecs are more than charsets: those of idna, punycode or escapes read text as something else, or never
+    end on a hostile one.
+    """
+    try:
+        name = codecs.lookup(charset).name
+    except (LookupError, UnicodeError, ValueError):  # a name with a zero byte is a ValueError
+        return ""
+    return name if _CHARSETS.fullmatch(name) else ""
+
+
 def read_text(data: bytes, file: str) -> tuple[str, Encoding]:
     """A text without its byte order mark: UTF-8, unless that says otherwise."""
     check_text(data, file)
@@ -90,6 +110,9 @@ def read_zip(data: bytes, file: str) -> dict[str, bytes]:
             for member in members:
                 if member.flag_bits & 1:
                     raise InputError("is encrypted; save it anew, without a password", file)
+                if member.compress_type not in _PACKINGS:
+                    kind = member.compress_type
+                    raise InputError(f"{member.filename} is packed by method {kind}, as no office program does", file)
                 if member.filename in found:
                     raise InputError(f"has two parts named {member.filename!r}", file)
                 found[member.filename] = _unpack(archive, member, left, file)
@@ -98,7 +121,6 @@ def read_zip(data: bytes, file: str) -> dict[str, bytes]:
     except (
         zipfile.BadZipFile,
         zlib.error,
-        lzma.LZMAError,
         EOFError,
         NotImplementedError,
         ValueError,
@@ -109,7 +131,8 @@ def read_zip(data: bytes, file: str) -> dict[str, bytes]:
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left: int, file: str) -> bytes:
     """What a member says of its size may be a lie: only what comes out counts."""
-    allowed = min(left, max(SMALL, MOST_RATIO * member.compress_size))
+    parsed = member.filename.lower().endswith(PARSED)
+    allowed = min(left, max(SMALL, MOST_RATIO * member.compress_size)) if parsed else left
     with archive.open(member) as stream:
         data = stream.read(allowed + 1)
     if len(data) > left:

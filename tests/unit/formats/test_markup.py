@@ -99,7 +99,28 @@ def test_what_a_menu_and_a_form_say_are_texts_of_their_own(page: str, expected: 
     assert shouted("x.html", page) == loud
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfea", b"<meta charset=nonsense>", b"<meta charset=utf-8>\xff"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<meta charset=nonsense><p>é",
+        "<meta charset=idna><p>é",
+        "<meta charset=punycode><p>é",
+        "<meta charset=unicode_escape><p>é\\n",
+        "<meta charset=utf-16><p>é",
+        "<meta charset='a\0b'><p>é",
+        "<p>Put charset=koi8-r into the head. é",
+        "<!-- <meta charset=koi8-r> --><p>é",
+        "<meta name=description content='text/html; charset=koi8-r'><p>é",
+        "<meta charset=nonsense><meta http-equiv=Content-Type content='text/html; charset=UTF-8'><p>é",
+    ],
+)
+def test_a_page_that_names_no_charset_is_utf_8_whatever_else_it_says(page: str):
+    parsed = read("x.html", page.encode())
+    assert parsed.segments[-1].text.endswith(("é", "é\\n"))
+    assert parsed.render(parsed.segments) == page.encode()
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfea", b"<meta charset=utf-8>\xff"])
 def test_html_that_cannot_be_read(data: bytes):
     with pytest.raises(InputError, match=r"x\.html"):
         read("x.html", data)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import sysconfig
+import tracemalloc
+import zipfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +19,7 @@ from hypothesis import strategies as st
 from office_files import field, odt, pack, paragraph, read, run, texts, translate, unpack, word
 
 from docflat.formats import find_format
-from docflat.formats.safe_reading import MOST_BYTES
+from docflat.formats.safe_reading import MOST_UNPACKED
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 from docflat.translation.files import FileReport, translate_segments
@@ -81,11 +84,44 @@ def test_missing_and_broken_parts(name: str, monkeypatch: pytest.MonkeyPatch) ->
         read(pack({key: value for key, value in parts.items() if key != main}), name)
 
 
-def test_zip_bomb() -> None:
+@pytest.mark.parametrize(("member", "size"), [("word/more.xml", 2 << 20), ("word/media/image1.png", MOST_UNPACKED)])
+def test_zip_bomb(member: str, size: int) -> None:
     parts: dict[str, Any] = unpack(SMALL["x.docx"])
-    for size in (2 << 20, MOST_BYTES + 1):
-        with pytest.raises(InputError, match="unpacks to more than"):
-            read(pack({**parts, "word/media/image1.png": bytes(size)}), "x.docx")
+    with pytest.raises(InputError, match="unpacks to more than"):
+        read(pack({**parts, member: bytes(size)}), "x.docx")
+
+
+def test_a_picture_may_be_packed_to_nothing() -> None:
+    parts: dict[str, Any] = unpack(SMALL["x.docx"])
+    assert texts(pack({**parts, "word/media/image1.emf": bytes(8 << 20)}), "x.docx") == ["Some bold words", "More"]
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_members_in_packings_without_a_bound_are_refused_before_they_are_unpacked(packing: int) -> None:
+    out = io.BytesIO(SMALL["x.docx"])
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr("word/media/image1.png", bytes(MOST_UNPACKED), compress_type=packing)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"image1\.png is packed by method 1[24], as no office program does"):
+            read(out.getvalue(), "x.docx")
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("code", ['HYPERLINK "https://example.org"', "PAGE", "REF a"])
+@pytest.mark.parametrize("deep", [3, 400, 1500])
+def test_fields_in_each_other(code: str, deep: int) -> None:
+    inside = run("words")
+    for _ in range(deep):
+        inside = field(code, run("a ") + inside)
+    data = word(paragraph(run("Some "), inside))
+    parsed = read(data, "x.docx")
+    assert parsed.render(parsed.segments) == data
+    out = unpack(translate(data, "x.docx"))["word/document.xml"]
+    assert out.count(b"fldCharType=") == 3 * deep
+    assert b"SOME" in out
 
 
 def test_encrypted_open_document() -> None:

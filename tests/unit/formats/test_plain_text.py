@@ -163,6 +163,12 @@ def test_broken_json(text: str):
         read("x.json", text)
 
 
+def test_json_that_holds_half_a_character_or_a_long_number_comes_back():
+    text = '{"text": "One \\ud800 word.", "n": %s, "source": "Other words."}' % ("7" * 5000)
+    assert texts("x.json", text) == ["Other words."]
+    assert shouted("x.json", text) == text.replace("Other words.", "OTHER WORDS.")
+
+
 def test_json_without_text():
     with pytest.raises(InputError, match=r"x\.json: no text under the keys source, text; --keys names others"):
         read("x.json", '{"title": "a"}')

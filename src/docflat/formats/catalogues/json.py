@@ -17,6 +17,8 @@ ALL = "*"  # any key
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]')
 
+_LONE = re.compile("[\ud800-\udfff]")  # halves of a pair, by themselves
+
 
 class ParsedJson:
     def __init__(self, text: str, encoding: Encoding, places: Sequence[tuple[int, int]]) -> None:
@@ -39,6 +41,8 @@ class ParsedJson:
 
 def _message(text: str) -> Message:
     """A string as a text, or, where it has tags, as a message of a program."""
+    if _LONE.search(text):  # no model can read it and no file can hold it, but as the escape that it is
+        return Message((Segment(text, kept="half a character"),), (text,), ("", ""))
     return read_message(text) if has_tags(text) else Message((Segment(text, kept=why_kept(text)),), (text,), ("", ""))
 
 
@@ -64,7 +68,7 @@ class Json:
 
 def _check(text: str, file: str, line: int | None) -> None:
     try:
-        json.loads(text)
+        json.loads(text, parse_int=str)  # as numbers, those of thousands of digits are refused by Python
     except json.JSONDecodeError as error:
         raise InputError(f"is not JSON: {error.msg}", file, line or error.lineno) from None
     except RecursionError:

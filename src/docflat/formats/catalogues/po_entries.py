@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from docflat.formats.safe_reading import find_codec
 from docflat.support.errors import InputError
 
 MOST_ENTRIES = 200_000  # some 500 MB of memory; LibreOffice has half as many messages
@@ -18,8 +18,6 @@ _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _STRINGS = re.compile(rf"{_STRING}(?:\s*{_STRING})*")
 _KEYWORD = re.compile(r"\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[[0-9]{1,2}\])?|domain)\s*(.*)")
 _CHARSET = re.compile(rb"charset=([\w.:-]{1,40})")
-# Those that gettext allows. They hold ASCII as it is, so that a file can be read line by line.
-_CHARSETS = re.compile(r"ascii|utf-8|iso8859-\d+|koi8-\w|cp\d+|gb\w+|euc_\w+|big5\w*|shift_jis\w*|johab|tis-620")
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', **{char: f"\\{letter}" for letter, char in _ESCAPED.items()}}
@@ -72,11 +70,8 @@ def decode_po(data: bytes, file: str) -> tuple[str, str]:
     """The text, and the charset that the header names; UTF-8 where it names none."""
     found = _CHARSET.search(data)
     name = found[1].decode("ascii", "replace") if found and found[1] != b"CHARSET" else "utf-8"
-    try:
-        charset = codecs.lookup(name).name
-    except LookupError:
-        charset = ""
-    if not _CHARSETS.fullmatch(charset):
+    charset = find_codec(name)
+    if not charset:
         raise InputError(f"has a charset that is not known: {name}", file)
     try:
         return data.decode(charset), charset

@@ -9,7 +9,7 @@ from html import escape, unescape
 
 from docflat.formats.markup.html_tokens import VOID, Token, cut_html, find_apart, names, values_of
 from docflat.formats.markup.tags import SpanBuilder, Template, write_markup
-from docflat.formats.safe_reading import check_text, find_mark
+from docflat.formats.safe_reading import check_text, find_codec, find_mark
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 
@@ -27,7 +27,8 @@ APART = (BLOCKS | KEPT) - INLINE_KEPT  # these stand by themselves
 TEXTS = names("alt title placeholder aria-label aria-description summary")
 META = names("description keywords og:title og:description twitter:title twitter:description")
 _LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.IGNORECASE)
-_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""")
+_HEAD = 2048  # bytes in which a page must say its charset
 
 
 @dataclass(frozen=True)
@@ -209,9 +210,8 @@ class Html:
         check_text(data, file)
         if marked := find_mark(data):
             return self._parse(data[len(marked.mark) :], marked.name, file, marked.mark)
-        said = _CHARSET.search(data[:2048])
-        if said is not None:
-            return self._parse(data, said[1].decode("ascii", "replace"), file)
+        if charset := find_charset(data[:_HEAD].decode("latin-1")):
+            return self._parse(data, charset, file)
         try:
             return self._parse(data, "utf-8", file)
         except InputError:
@@ -219,6 +219,21 @@ class Html:
 
     def _parse(self, data: bytes, encoding: str, file: str, mark: bytes = b"") -> ParsedHtml:
         return ParsedHtml(_decode(data, encoding, file), encoding, mark, self.target_language)
+
+
+def find_charset(head: str) -> str:
+    """The codec that a page's own <meta> names; empty where there is none, or one that browsers do not know either."""
+    for token in cut_html(head):
+        if token.kind == "open" and token.name == "meta":
+            values = values_of(head, token)
+            content = values.get("content", "") if values.get("http-equiv") == "content-type" else ""
+            said = _CHARSET.search(content)
+            charset = values.get("charset") or (said[1] if said else "")
+            if charset.startswith("utf-16"):  # it could not have been read so far: browsers take it for UTF-8
+                return "utf-8"
+            if codec := find_codec(charset):
+                return codec
+    return ""
 
 
 def _decode(data: bytes, encoding: str, file: str) -> str:
@@ -229,6 +244,4 @@ def _decode(data: bytes, encoding: str, file: str) -> str:
     except UnicodeError as error:
         line = data.count(b"\n", 0, error.start) + 1 if isinstance(error, UnicodeDecodeError) else None
         raise InputError(f"not {encoding}", file, line) from None
-    except LookupError:
-        raise InputError(f"the encoding {encoding!r} is unknown", file) from None
     return text

@@ -10,6 +10,8 @@ from docflat.formats.office.paragraph_pieces import Item, Raw, Wrap, items_text
 # Their results are words of the text. Others are made by Word, such as page numbers and dates, or are data.
 _TRANSLATED = {"HYPERLINK", "TOC", "INDEX", "REF", "STYLEREF", "TITLE", "SUBJECT", "FORMTEXT", "QUOTE", "IF"}
 
+DEEPEST_FIELD = 20  # fields in each other; an index in a table of contents has three
+
 
 @dataclass(frozen=True, slots=True)
 class FieldMark(Raw):
@@ -24,7 +26,10 @@ def is_translated(code: str, result: Sequence[Item]) -> bool:
 
 
 def fold_fields(items: Sequence[Item]) -> list[Item]:
-    """Whole fields as one item each. One that goes on in another paragraph stays a number of marks."""
+    """Whole fields as one item each. One that goes on in another paragraph stays a number of marks.
+
+    So do those that are in more than DEEPEST_FIELD others: the rest of the way walks down into items.
+    """
     folded: list[Item] = []
     begins: list[int] = []
     for item in items:
@@ -34,7 +39,8 @@ def fold_fields(items: Sequence[Item]) -> list[Item]:
         folded.append(item)
         if role == "end" and begins:
             begin = begins.pop()
-            folded[begin:] = [_fold(folded[begin:])]
+            if len(begins) < DEEPEST_FIELD:
+                folded[begin:] = [_fold(folded[begin:])]
     return folded
 
 

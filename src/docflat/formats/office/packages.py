@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
-from lzma import LZMAError
 from typing import Protocol
 
 from docflat.formats.positioned_xml import Element, Xml, write_text, write_value
@@ -68,8 +67,8 @@ class Office:
         self._data, self._file, self._prefixes = data, file, prefixes
         try:
             self.members = read_zip(data, file)
-        except (IndexError, LZMAError, RuntimeError, struct.error) as error:
-            # What zipfile raises besides its own: a member without a name, a broken stream of LZMA.
+        except (IndexError, RuntimeError, struct.error) as error:
+            # What zipfile raises besides its own: a member without a name.
             raise InputError(f"is broken: {error}", file) from None
         self._parts: dict[str, Xml] = {}
         self._places: list[Place] = []
