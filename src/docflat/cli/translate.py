@@ -86,10 +86,18 @@ def _add_files(parser: ArgumentParser) -> None:
 def _add_decoding(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
-        choices=("auto", "two-pass", "sequential", "stream", "sentence"),
+        choices=("auto", "edit", "two-pass", "sequential", "stream", "sentence"),
         default="auto",
-        help="the context's translations: first versions, final ones, final ones and a window that moves along, none "
-        "(default: what suits the model)",
+        help="edit: every sentence by itself, and again with its context only where that objects to a word; two-pass: "
+        "every sentence by itself, then again with its context; sequential, stream: after the final translations "
+        "before it, in blocks or in a window that moves along; sentence: without context (default: what suits the "
+        "model)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="X",
+        help="in mode edit: context objects to a word where it lowers its log-probability by more (default: 0.5)",
     )
     parser.add_argument(
         "--global-context",
@@ -123,7 +131,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     settings: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("mode", "global_context", "beam", "length_penalty", "window", "batch_size")
+        for name in ("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "batch_size")
     }
     load = _Loader(arguments)
     documents: list[tuple[str, Sequence[Pair]]] = []
@@ -217,7 +225,7 @@ def _compare(
     from docflat.translation.repairs.finishing import finish
     from docflat.translation.side_by_side import Row, ShownDocument
 
-    alone = {**settings, "mode": "sentence", "global_context": None}
+    alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None}
     if translator.first_pass is not None:
         translator = replace(translator, first_pass=None)
     shown = []

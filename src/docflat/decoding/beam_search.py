@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from docflat.data.rows import Ids
+from docflat.data.rows import Array, Ids
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import Decoding, GlobalContext, KeptContext
@@ -47,6 +47,7 @@ class Hypothesis:
 
     tokens: Ids  # without </s>
     score: float  # log-probability, that of </s> included, by length ** penalty
+    log_probabilities: list[float]  # of each token, and of </s>
 
 
 def best_of_many(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -103,6 +104,7 @@ class Beam:
         # How each hypothesis came about: the one that it goes on from, and its word. (steps, rows, size)
         steps = -(-(max(limits) + 1) // 64) * 64  # few shapes, so that what is recorded is of use again
         self.parents, self.words = (torch.zeros(steps, rows, size, dtype=torch.long, device=device) for _ in range(2))
+        self.totals = torch.zeros(steps, rows, size, device=device)  # its log-probability from the start
         self.finished = torch.zeros(rows, dtype=torch.long, device=device)  # how many
         self.best_score = torch.full((rows,), NEVER, dtype=torch.float64, device=device)
         self.best_length, self.best_parent = torch.zeros_like(self.finished), torch.zeros_like(self.finished)
@@ -139,6 +141,7 @@ class Beam:
         missing = self.size - going.shape[1]  # a vocabulary smaller than the beam
         self.scores.copy_(nn.functional.pad(going, (0, missing), value=NEVER))
         parents, words = nn.functional.pad(parents, (0, missing)), nn.functional.pad(words, (0, missing))
+        self.totals.index_copy_(0, self.length, self.scores[None])
         self.parents.index_copy_(0, self.length, parents[None])
         self.words.index_copy_(0, self.length, words[None])
         self.length += 1
@@ -161,6 +164,7 @@ class Beam:
         first = self.vocabulary.mask + 1
         found, words = beam_kernels.pick(logits, 2 * self.size, first, self.vocabulary.eos, GPU_STRETCH)
         parents, newest = beam_kernels.merge(self, found, words, newest, bias)
+        self.totals.index_copy_(0, self.length - 1, self.scores[None])
         return parents, newest
 
     def _finish(self, top: Tensor, parents: Tensor, ended: Tensor) -> None:
@@ -194,24 +198,32 @@ class Beam:
         index = torch.tensor(rows, dtype=torch.long, device=self.live.device)
         lengths, k, scores = (x[index].cpu().numpy() for x in (self.best_length, self.best_parent, self.best_score))
         steps = int(lengths.max(initial=0))
-        parents, words = (x[:steps].cpu().numpy() for x in (self.parents, self.words))  # (steps, rows, size)
+        parents, words, totals = (x[:steps].cpu().numpy() for x in (self.parents, self.words, self.totals))
         tokens, which = np.zeros((len(rows), steps), dtype=np.int64), np.array(rows, dtype=np.int64)
+        so_far = np.zeros((len(rows), steps + 1))  # log-probabilities from the start, 0 before the first token
         for step in reversed(range(steps)):  # back along all paths at once, as far as they have got
             tokens[:, step] = words[step, which, k]
+            so_far[:, step + 1] = totals[step, which, k]
             k = np.where(lengths > step, parents[step, which, k], k)
-        ends = zip(tokens, lengths, scores.tolist(), strict=True)
-        return [Hypothesis(text[:end].tolist(), score) for text, end, score in ends]
+        ends = zip(tokens, lengths, scores.tolist(), so_far, strict=True)
+        return [self._hypothesis(text[:end].tolist(), score, sums[: end + 1]) for text, end, score, sums in ends]
+
+    def _hypothesis(self, tokens: Ids, score: float, so_far: Array) -> Hypothesis:
+        """so_far (tokens + 1,): log-probabilities from the start, before the first token and after each."""
+        whole = score * (len(tokens) + 1) ** self.length_penalty
+        return Hypothesis(tokens, score, np.diff(so_far, append=whole).tolist())
 
     def keep(self, rows: Tensor) -> None:
         self.limits, self.scores, self.live = self.limits[rows], self.scores[rows], self.live[rows]
-        self.parents, self.words = self.parents[:, rows], self.words[:, rows]
+        self.parents, self.words, self.totals = self.parents[:, rows], self.words[:, rows], self.totals[:, rows]
         self.finished, self.best_score = self.finished[rows], self.best_score[rows]
         self.best_length, self.best_parent = self.best_length[rows], self.best_parent[rows]
 
     def each(self, change: Change) -> None:
         """Put another tensor into the place of every one."""
         self.limits, self.length, self.scores = change(self.limits), change(self.length), change(self.scores)
-        self.live, self.parents, self.words = change(self.live), change(self.parents), change(self.words)
+        self.live, self.totals = change(self.live), change(self.totals)
+        self.parents, self.words = change(self.parents), change(self.words)
         self.finished, self.best_score = change(self.finished), change(self.best_score)
         self.best_length, self.best_parent = change(self.best_length), change(self.best_parent)
 

@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from docflat.data.rows import Ids
+from docflat.decoding.editing import EditedSentence, find_objections
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
 from docflat.support.errors import InputError
@@ -37,6 +40,11 @@ class DocumentDecoder:
         model = self.folder.model  # not its system: options may have turned off, or on, what it sees of other rows
         return self.folder.config.rows.target_context is not False or model.sees_growing or model.looks_ahead
 
+    @property
+    def drafts_alone(self) -> bool:
+        """Whether its log-probabilities without context mean something: it was trained on sentences alone too."""
+        return self.folder.config.rows.context_free > 0
+
     def settings(self, **wanted: Any) -> DecodingSettings:
         """Settings with this model's defaults: the best mode it was trained for. Refuses what it cannot do."""
         system = self.folder.system
@@ -50,6 +58,10 @@ class DocumentDecoder:
         for key, chosen in (("global_context", wanted.get("global_context")), ("first pass", self.first_pass)):
             if chosen is not None and wanted["mode"] != "two-pass":
                 raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {wanted['mode']}")
+        if wanted.get("tolerance") is not None and wanted["mode"] != "edit":
+            raise InputError(f"a tolerance goes with the mode edit, not {wanted['mode']}")
+        if wanted["mode"] == "edit" and not self.drafts_alone:
+            raise InputError("the mode edit needs a model that was trained without context too (context_free)")
         if wanted.get("global_context") is not None and not self.folder.model.sees_growing:
             raise InputError(f"no row of this {system.name} sees others grow: it has no global context to choose")
         wanted["window"] = wanted.get("window") or self.folder.config.rows.window or None
@@ -65,6 +77,8 @@ class DocumentDecoder:
         passes = self.passes(settings)
         if settings.mode == "sentence":
             return passes.sentence_by_sentence(documents, done)
+        if settings.mode == "edit":
+            return [[one.translation for one in document] for document in self.edit(documents, settings, done)]
         if settings.mode == "sequential":
             return passes.sequential(documents, done)
         if settings.mode == "stream":
@@ -76,6 +90,23 @@ class DocumentDecoder:
         if not self.reads_target:
             return passes.second_pass(documents, [[[] for _ in document] for document in documents], done)
         return passes.second_pass(documents, self.first_translations(documents, settings), done)
+
+    def edit(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[EditedSentence]]:
+        """Every sentence by itself, and again with its context where that objects to a token of the draft."""
+        passes = self.passes(settings)
+        drafts = passes.drafts(documents, ignore)
+        tokens = [[draft.tokens for draft in document] for document in drafts]
+        objections = [
+            [find_objections(*pair, settings.tolerance) for pair in zip(*document, strict=True)]
+            for document in zip(drafts, passes.score(documents, tokens), strict=True)
+        ]
+        chosen = np.array([bool(found) for document in objections for found in document], dtype=bool)
+        done(sum(bool(ids) for document in documents for ids in document) - int(chosen.sum()))
+        translations = passes.second_pass(documents, tokens, done, chosen)
+        return [
+            [EditedSentence(*one) for one in zip(*document, strict=True)]
+            for document in zip(tokens, objections, translations, strict=True)
+        ]
 
     def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
         """The first of two passes: every sentence by itself, if another one reads its translation."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -15,13 +16,17 @@ import torch
 from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
-from docflat.decoding.beam_search import beam_search
+from docflat.decoding.beam_search import Hypothesis, beam_search
+from docflat.decoding.editing import Draft
+from docflat.decoding.scoring import split_scores, token_scores
 from docflat.decoding.settings import DecodingSettings
 from docflat.decoding.stream_windows import Window, keep, lay_windows
-from docflat.model.batch import Side, make_side
+from docflat.model.batch import Side, make_batch, make_side
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
 from docflat.model.transformer import Transformer
+
+T = TypeVar("T")
 
 
 class Passes:
@@ -38,27 +43,67 @@ class Passes:
 
     def sentence_by_sentence(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
         """Every sentence alone: no context of any kind. `done` hears how many sentences were translated."""
+        return [[draft.tokens for draft in document] for document in self.drafts(documents, done)]
+
+    def drafts(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Draft]]:
+        """The same, with the log-probabilities of what was written."""
         walk = Walk(documents, context=0, window=1)
         empty = SentenceList([[]] * len(walk.source.ends))
         for batch in walk.batches(self.settings.batch_size):
             self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), empty, None)
             done(len(batch))
-        return walk.translations()
+        return walk.drafts()
 
     def second_pass(
-        self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]], done: Callable[[int], None]
+        self,
+        documents: Sequence[Sequence[Ids]],
+        first: Sequence[Sequence[Ids]],
+        done: Callable[[int], None],
+        chosen: Array | None = None,
     ) -> list[list[Ids]]:
-        """Every sentence with its context, whose translations are those of a first pass."""
+        """Every sentence with its context, whose translations are those of a first pass.
+
+        chosen (sentences,): True where a sentence is translated; the others keep their first translation.
+        """
+        walk, target = self._second_walk(documents, first)
+        if chosen is not None:
+            walk.keep(chosen, target)
+        for batch in walk.batches(self.settings.batch_size):
+            wanted = np.arange(len(batch)) if chosen is None else np.flatnonzero(chosen[batch.sentence])
+            where = torch.from_numpy(wanted).to(self.device)
+            context = None
+            if self.settings.global_context == "first-pass":
+                context = GlobalContext(self._target(target, batch), where)
+            memory = self._encode(walk.source, batch)
+            if len(wanted) < len(batch):
+                memory = memory.take(where, torch.from_numpy(batch.context[wanted] + 1).to(self.device))
+            self._search(walk, batch.sentence[wanted], batch.take(wanted), memory, target, context)
+            done(len(wanted))
+        return walk.translations()
+
+    def _second_walk(
+        self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]]
+    ) -> tuple[Walk, SentenceList]:
+        """Rows that fit with their context, and the first translations, which are part of it."""
         walk = Walk(documents, self.context, self.settings.window)
         target = SentenceList([ids for document in first for ids in document])
         walk.rows = trim(walk.rows, walk.source, target, self.max_tokens, self.layout.target_context)
-        for batch in walk.batches(self.settings.batch_size):
-            context = None
-            if self.settings.global_context == "first-pass":
-                context = GlobalContext(self._target(target, batch), torch.arange(len(batch), device=self.device))
-            self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), target, context)
-            done(len(batch))
-        return walk.translations()
+        return walk, target
+
+    @torch.inference_mode()
+    def score(self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]]) -> list[list[list[float]]]:
+        """Log-probabilities of first translations with their context, as the second pass sees it.
+
+        Of each token, and of the end; none of an empty sentence.
+        """
+        walk, target = self._second_walk(documents, first)
+        for rows in walk.batches(self.settings.batch_size):
+            batch = make_batch(walk.source, target, rows, self.layout).to(self.device)
+            scores = token_scores(self.model.logits(batch), batch.labels)
+            scored = split_scores(scores, batch.labels, batch.target.sentences)
+            for sentence, one in zip(rows.sentence, scored, strict=True):
+                walk.log_probabilities[sentence] = one.log_probabilities
+        return walk.by_document(walk.log_probabilities)
 
     def last_sentences(
         self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]], done: Callable[[int], None]
@@ -150,7 +195,8 @@ class Passes:
         told_apart = torch.from_numpy(so_far.context[last] + 1).to(self.device)
         memory = memory.take(torch.from_numpy(own).to(self.device), told_apart)
         lengths = [len(window.current) for window in windows]
-        return self._translate(lengths, so_far.take(last), memory, target, context)
+        found = self._translate(lengths, so_far.take(last), memory, target, context)
+        return [hypothesis.tokens for hypothesis in found]
 
     def _encode(self, source: SentenceList, rows: Rows) -> Memory:
         with torch.inference_mode():
@@ -175,8 +221,8 @@ class Passes:
         """Translate `sentences`, whose rows have their context in `target`."""
         lengths = (walk.source.ends[sentences + 1] - walk.source.ends[sentences]).tolist()
         found = self._translate(lengths, rows, memory, target, context)
-        for sentence, translation in zip(sentences, found, strict=True):
-            walk.target[sentence] = translation
+        for sentence, hypothesis in zip(sentences, found, strict=True):
+            walk.target[sentence], walk.log_probabilities[sentence] = hypothesis.tokens, hypothesis.log_probabilities
 
     def _translate(
         self,
@@ -185,13 +231,12 @@ class Passes:
         memory: Memory,
         target: SentenceList,
         context: GlobalContext | KeptContext | None,
-    ) -> list[Ids]:
+    ) -> list[Hypothesis]:
         """lengths: of the source sentences."""
         prefix = self._target(target, rows, prefix_only=True)
         limits = [self.model.longest(length) for length in lengths]
         settings = self.settings
-        found = beam_search(self.model, memory, prefix, limits, settings.beam, settings.length_penalty, context)
-        return [hypothesis.tokens for hypothesis in found]
+        return beam_search(self.model, memory, prefix, limits, settings.beam, settings.length_penalty, context)
 
 
 class Walk:
@@ -202,6 +247,7 @@ class Walk:
         self.sizes = np.array([len(document) for document in documents], dtype=np.int64)
         self.source = SentenceList(sentences)
         self.target: list[Ids] = [[] for _ in sentences]
+        self.log_probabilities: list[list[float]] = [[] for _ in sentences]  # of the target's tokens and their ends
         document = np.repeat(np.arange(len(documents)), self.sizes)
         number = np.arange(len(sentences))
         place = number - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
@@ -248,9 +294,21 @@ class Walk:
             rows.append(moved)
         return SentenceList(texts), concatenate(rows)
 
+    def keep(self, chosen: Array, target: SentenceList) -> None:
+        """Go on with the blocks of chosen sentences; all others, too, start with their translation in `target`."""
+        self.target = [target.tokens[a:b].tolist() for a, b in pairwise(target.ends)]
+        groups = self.rows.group[chosen[self.rows.sentence]]
+        self.rows = self.rows.take(np.isin(self.rows.group, groups))
+
     def translations(self) -> list[list[Ids]]:
+        return self.by_document(self.target)
+
+    def drafts(self) -> list[list[Draft]]:
+        return self.by_document(list(map(Draft, self.target, self.log_probabilities)))
+
+    def by_document(self, sentences: Sequence[T]) -> list[list[T]]:
         bounds = np.cumsum([0, *self.sizes])
-        return [self.target[a:b] for a, b in pairwise(bounds)]
+        return [list(sentences[a:b]) for a, b in pairwise(bounds)]
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:

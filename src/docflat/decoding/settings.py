@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from docflat.support.errors import InputError
 
-Mode = Literal["sentence", "two-pass", "sequential", "stream"]
+Mode = Literal["sentence", "two-pass", "edit", "sequential", "stream"]
 GlobalContextKind = Literal["partial", "first-pass"]
 
 
@@ -19,6 +19,7 @@ class DecodingSettings:
     length_penalty: float = 1.0  # scores are divided by length ** this
     window: int = 16  # rows of a document that see each other, the paper's inference batch size
     batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
+    tolerance: float = 0.5  # in nats, of the mode edit: by how much context may lower the log-probability of a token
 
     def __post_init__(self) -> None:
         for name in ("beam", "window", "batch_size"):
@@ -26,6 +27,8 @@ class DecodingSettings:
                 raise InputError(f"{name} must be at least 1")
         if not self.length_penalty >= 0:
             raise InputError("length_penalty must not be negative")
+        if not self.tolerance >= 0:
+            raise InputError("tolerance must not be negative")
         for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r}: there are {', '.join(get_args(kind))}")

@@ -80,7 +80,7 @@ class Forced:
         found = [logits[0]]
         found += [model.decode_one_token(state, torch.tensor([[token]]))[0, 0] for token in tokens]
         self.logits.append(torch.stack(found))
-        return [Hypothesis(tokens, 0.0)]
+        return [Hypothesis(tokens, 0.0, [])]
 
 
 def forced_logits(decoder: Passes, source: Sequence[Ids], target: Sequence[Ids]) -> list[Tensor]:
@@ -215,7 +215,7 @@ def test_a_long_document_holds_no_more_than_a_short_one(variant: str) -> None:
     decoder = decoder_for(name, model, window=4)
 
     def same_translations(model: Any, memory: Any, prefix: Side, *rest: Any) -> list[Hypothesis]:
-        return [Hypothesis([7, 8, 9], 0.0)] * len(prefix.rows)
+        return [Hypothesis([7, 8, 9], 0.0, [])] * len(prefix.rows)
 
     held: dict[int, int] = {}
     with patch.object(docflat.decoding.passes, "beam_search", same_translations):

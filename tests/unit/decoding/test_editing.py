@@ -1,0 +1,177 @@
+"""The mode `edit` against logits of whole batches, as in training, and against the two modes that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import (
+    SIZES,
+    TESTED,
+    VARIANTS,
+    Ids,
+    batch_of,
+    build_variant,
+    layout_for,
+    random_documents,
+    rows_for,
+)
+from docflat.data.subwords import Subwords
+from docflat.decoding.document_decoder import DocumentDecoder
+from docflat.decoding.editing import Draft, Objection, find_objections
+from docflat.decoding.passes import Passes
+from docflat.decoding.settings import DecodingSettings
+from docflat.model.transformer import Transformer
+from docflat.support.errors import InputError
+from docflat.systems import SYSTEMS
+from docflat.weights.folders import ModelConfig, ModelFolder, vocabulary_of
+
+WINDOW = 3
+
+
+def documents_to_edit(seed: int = 0) -> list[list[Ids]]:
+    """Of several sentences, of one, of none, with an empty sentence."""
+    documents = random_documents(np.random.default_rng(seed), [5, 1, 4], longest=4)
+    sources = [[x for x, _ in document] for document in documents]
+    sources[0][2] = []
+    return [*sources, []]
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random models rarely stop by themselves."""
+    for model in {type(build_variant(variant)) for variant in VARIANTS} | {Transformer}:
+        monkeypatch.setattr(model, "longest", lambda self, tokens: tokens + 3)
+
+
+def passes_for(variant: str, **settings: object) -> Passes:
+    name, _ = VARIANTS[variant]
+    chosen = DecodingSettings(**{"window": WINDOW, "beam": 2, "batch_size": 4, "length_penalty": 0.8, **settings})
+    return Passes(build_variant(variant), layout_for(name), rows_for(name, 2), chosen)
+
+
+def slow_log_probabilities(
+    variant: str, document: Sequence[Ids], target: Sequence[Ids], context: int, window: int
+) -> list[list[float]]:
+    """Of given translations of a document, by one forward pass over all of it, as in training."""
+    if not document:
+        return []
+    name, _ = VARIANTS[variant]
+    pairs = [(x, y) for x, y in zip(document, target, strict=True)]
+    batch, rows = batch_of([pairs], name, context, window=window)
+    log = build_variant(variant).logits(batch).log_softmax(-1)
+    scores = iter(log[torch.arange(len(batch.labels)), batch.labels].tolist())
+    found: list[list[float]] = [[] for _ in document]
+    for row in rows:
+        found[row.place] = [next(scores) for _ in row.labels]
+    return found
+
+
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+# In training, target rows of "abd, both sides" hold their own future, which no search knows.
+@pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant != "abd, both sides"])
+def test_a_draft_has_the_log_probabilities_of_its_tokens(variant: str) -> None:
+    documents = documents_to_edit()
+    for document, drafts in zip(documents, passes_for(variant).drafts(documents, print), strict=True):
+        expected = slow_log_probabilities(variant, document, [draft.tokens for draft in drafts], 0, 1)
+        for draft, right in zip(drafts, expected, strict=True):
+            assert draft.log_probabilities == pytest.approx(right, abs=1e-5)  # a search adds up in float32
+
+
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_drafts_are_scored_as_the_second_pass_sees_them(variant: str) -> None:
+    documents, passes = documents_to_edit(), passes_for(variant)
+    first = passes.sentence_by_sentence(documents, print)
+    for document, target, scores in zip(documents, first, passes.score(documents, first), strict=True):
+        expected = slow_log_probabilities(variant, document, target, 2, WINDOW)
+        for found, right in zip(scores, expected, strict=True):
+            assert found == pytest.approx(right, abs=1e-9)
+
+
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_chosen_sentences_are_translated_as_if_all_were(variant: str) -> None:
+    documents, passes = documents_to_edit(), passes_for(variant)
+    first = passes.sentence_by_sentence(documents, print)
+    whole = [ids for document in passes.second_pass(documents, first, print) for ids in document]
+    drafts = [ids for document in first for ids in document]
+    for seed in range(3):
+        chosen = np.random.default_rng(seed).random(len(drafts)) < 0.4
+        found = [ids for document in passes.second_pass(documents, first, print, chosen) for ids in document]
+        assert found == [new if one else old for one, new, old in zip(chosen, whole, drafts, strict=True)]
+    if variant != "sent2sent":
+        assert whole != drafts, "context matters, or this shows nothing"
+
+
+def decoder_for(name: str, context_free: float = 0.5) -> DocumentDecoder:
+    subwords = Subwords.learn(["a b c d e f g h"] * 9)
+    rows = replace(rows_for(name, 2), context_free=context_free)
+    config = ModelConfig(name, SIZES, {}, rows)
+    torch.manual_seed(0)
+    model = config.build(subwords).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter *= 2  # so that context matters
+    assert vocabulary_of(subwords).text_size == model.vocabulary.text_size
+    return DocumentDecoder(ModelFolder(config, subwords, model))
+
+
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", [name for name in TESTED if name in SYSTEMS and name != "sent2sent"])
+def test_context_edits_where_it_lowers_a_token_by_more_than_the_tolerance(name: str) -> None:
+    rng = np.random.default_rng(1)
+    documents = [[rng.integers(4, 11, 4).tolist() for _ in range(size)] for size in (5, 1, 3)]
+    decoder = decoder_for(name)
+    settings = decoder.settings(mode="edit", beam=2, window=WINDOW)
+    passes = decoder.passes(settings)
+    drafts = passes.drafts(documents, print)
+    first = [[draft.tokens for draft in document] for document in drafts]
+    second = passes.second_pass(documents, first, print)
+    scores = passes.score(documents, first)
+    drops = sorted(
+        max(a - b for a, b in zip(draft.log_probabilities, there, strict=True))
+        for document, scored in zip(drafts, scores, strict=True)
+        for draft, there in zip(document, scored, strict=True)
+    )
+    middle = (drops[len(drops) // 2 - 1] + drops[len(drops) // 2]) / 2
+    edited = decoder.edit(documents, replace(settings, tolerance=max(0.0, middle)))
+    assert [[one.translation for one in document] for document in edited] == decoder.decode(
+        documents, replace(settings, tolerance=max(0.0, middle))
+    )
+    for d, document in enumerate(edited):
+        for s, one in enumerate(document):
+            lower = [
+                place
+                for place, (alone, there) in enumerate(zip(drafts[d][s].log_probabilities, scores[d][s], strict=True))
+                if alone - there > max(0.0, middle)
+            ]
+            assert [objection.place for objection in one.objections] == lower
+            assert one.draft == first[d][s]
+            assert one.translation == (second[d][s] if lower else first[d][s])
+    kept = [one for document in edited for one in document if not one.objections]
+    assert 0 < len(kept) < 9
+
+
+def test_an_objection_says_how_much_less_likely_a_token_is() -> None:
+    draft = Draft([7, 8], [-0.1, -1.0, -0.2])
+    assert find_objections(draft, [-0.9, -0.2, -0.6], 0.5) == [Objection(0, pytest.approx(0.8))]
+    assert find_objections(draft, [-0.1, -1.0, -0.2], 0.0) == []
+
+
+def test_settings_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="trained without context too"):
+        decoder_for("doc2doc", context_free=0.0).settings(mode="edit")
+    with pytest.raises(InputError, match="goes with the mode edit, not two-pass"):
+        decoder_for("doc2doc").settings(mode="two-pass", tolerance=0.5)
+    with pytest.raises(InputError, match="tolerance must not be negative"):
+        decoder_for("doc2doc").settings(mode="edit", tolerance=-1.0)
