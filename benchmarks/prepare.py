@@ -20,11 +20,11 @@ from pathlib import Path
 
 import tokenizers
 
-from docflat.data.documents import Pair
+from docflat.data.documents import FilePair
 from docflat.data.preparing import prepare
 
 
-def make_up(folder: Path, sentences: int) -> Pair:
+def make_up(folder: Path, sentences: int) -> FilePair:
     """A parallel text of made-up words, as skewed as real ones, in documents of some ten sentences."""
     rng = random.Random(1)
     letters = "abcdefghijklmnopqrstuvwxyzäöüß"
@@ -37,7 +37,7 @@ def make_up(folder: Path, sentences: int) -> Pair:
             for file in (source, target):
                 sentence = rng.choices(words, cum_weights=weights, k=rng.randint(5, 45))
                 file.write(" ".join(sentence).capitalize() + (".\n\n" if boundary else ".\n"))
-    return Pair(*paths)
+    return FilePair(*paths)
 
 
 def peak_memory() -> float:
@@ -62,12 +62,12 @@ def main() -> None:
     if len(arguments.files) not in (0, 2):
         parser.error("give a source and a target file, or none")
     with tempfile.TemporaryDirectory() as scratch:
-        pair = Pair(*arguments.files) if arguments.files else make_up(Path(scratch), arguments.sentences)
+        pair = FilePair(*arguments.files) if arguments.files else make_up(Path(scratch), arguments.sentences)
         start = time.perf_counter()
         result = prepare(
             [pair],
             arguments.out or Path(scratch) / "out",
-            [Pair(*arguments.valid)] if arguments.valid else [],
+            [FilePair(*arguments.valid)] if arguments.valid else [],
             vocabulary=arguments.vocabulary,
             index_tokens=arguments.index_tokens,
             moses=tuple(arguments.moses) if arguments.moses else None,

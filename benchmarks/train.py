@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Batches
+from docflat.data.batches import DocumentBatches
 from docflat.data.corpus import Corpus
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import SentenceList
@@ -97,7 +97,7 @@ class Run:
             torch.cuda.reset_peak_memory_stats()
         self.learner = Learner(model, rates, stage, recipe, processes, [1, 0])
         layout = system.layout(rows, vocabulary)
-        batches = Batches(*data, rows, layout, options.batch_tokens, shuffle_rows=system.sentence_level)
+        batches = DocumentBatches(*data, rows, layout, options.batch_tokens, shuffle_rows=system.sentence_level)
         self.learner.prepare(batches)
         found = steps_from(batches, self.learner.seeds, Progress(), 1, processes, self.learner.pack)
         steps = [lay_out() for lay_out in islice(found, options.warmup + options.steps)]

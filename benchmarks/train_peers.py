@@ -32,7 +32,7 @@ import torch
 from torch import Tensor, nn
 from train import COUNTS_NOTHING, SMALL, read_data  # beside this file
 
-from docflat.data.batches import Batches
+from docflat.data.batches import DocumentBatches
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
 from docflat.model.batch import Batch
@@ -300,7 +300,7 @@ def read_task(options: argparse.Namespace) -> Task:
     vocabulary, data = read_data(options, (wanted + 2) * budget // 20)  # a sentence has some 30 tokens
     system = find_system("sent2sent")
     rows = system.rows_of(RowSettings())
-    plan = Batches(*data, rows, system.layout(rows, vocabulary), budget, shuffle_rows=True).plan(
+    plan = DocumentBatches(*data, rows, system.layout(rows, vocabulary), budget, shuffle_rows=True).plan(
         np.random.default_rng(1)
     )
     if len(plan) < wanted:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.batches import Batches, Plan
+from docflat.data.batches import DocumentBatches, Plan
 from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
@@ -130,7 +130,9 @@ def an_epoch(name: str, vocabulary: Vocabulary, median: int, budget: int) -> Pla
         sides.append(Sentences([rng.integers(4, vocabulary.text_size, n).tolist() for n in lengths]))
     rows = system.rows_of(RowSettings())
     layout = system.layout(rows, vocabulary)
-    return Batches(np.arange(0, 401, 10), *sides, rows, layout, budget, shuffle_rows=system.sentence_level).plan(rng)
+    return DocumentBatches(
+        np.arange(0, 401, 10), *sides, rows, layout, budget, shuffle_rows=system.sentence_level
+    ).plan(rng)
 
 
 @dataclass(frozen=True)

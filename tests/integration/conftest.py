@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from docflat.data.documents import Pair
+from docflat.data.documents import FilePair
 from docflat.data.preparing import prepare
 from docflat.support.strict_yaml import from_mapping
 from docflat.training.loop import train
@@ -47,13 +47,13 @@ def made_up_documents(number: int, seed: str, sentences: tuple[int, int] = (2, 6
     return documents
 
 
-def write_corpus(folder: Path, split: str, documents: Sequence[Sequence[tuple[str, str]]]) -> Pair:
+def write_corpus(folder: Path, split: str, documents: Sequence[Sequence[tuple[str, str]]]) -> FilePair:
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{split}.source", folder / f"{split}.target"]
     for side, file in enumerate(files):
         text = "\n\n".join("\n".join(pair[side] for pair in document) for document in documents)
         file.write_text(text + "\n", encoding="utf-8")
-    return Pair(*files)
+    return FilePair(*files)
 
 
 def prepare_documents(folder: Path, seed: str = "data", documents: int = 30, vocabulary: int = 300) -> Path:

@@ -17,7 +17,7 @@ import pytest
 
 from docflat.cli import dispatch as cli
 from docflat.evaluation.metrics import Metrics
-from docflat.evaluation.testsets import Side
+from docflat.evaluation.testsets import DocumentFile
 from docflat.support.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
@@ -261,7 +261,7 @@ def test_a_comet_checkpoint_that_would_run_code_is_refused(tmp_path: Path, check
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "hparams.yaml").write_text("class_identifier: regression_metric\n")
     torch.save({"state_dict": {}, "more": Bad()}, tmp_path / "checkpoints" / "model.ckpt")
-    side = Side(Path("x"), [["a"]], [[1]])
+    side = DocumentFile(Path("x"), [["a"]], [[1]])
     with pytest.raises(InputError, match=r"model.ckpt: cannot be loaded as a COMET checkpoint: .*Weights only load"):
         Metrics(side, ["comet"], source=side, checkpoint=str(tmp_path))
     assert not (tmp_path / "ran").exists()
@@ -270,6 +270,6 @@ def test_a_comet_checkpoint_that_would_run_code_is_refused(tmp_path: Path, check
 @needs_comet
 @pytest.mark.parametrize("name", ["./here", "a/b/c", "/a"])
 def test_a_comet_checkpoint_that_is_not_there(name: str):
-    side = Side(Path("x"), [["a"]], [[1]])
+    side = DocumentFile(Path("x"), [["a"]], [[1]])
     with pytest.raises(InputError, match="no COMET checkpoint here"):
         Metrics(side, ["comet"], source=side, checkpoint=name)

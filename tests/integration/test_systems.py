@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from docflat import Translator
-from docflat.data.batches import Batches
+from docflat.data.batches import DocumentBatches
 from docflat.data.corpus import Corpus
 from docflat.model.batch import Batch
 from docflat.support.errors import InputError
@@ -224,7 +224,7 @@ def test_the_classifier_of_mbe_is_trained_along_and_not_validated(data: Path, tr
     model: Any = loaded.model
     rows, corpus = loaded.config.rows, Corpus.open(data / "train")
     layout = loaded.system.layout(rows, model.vocabulary)
-    batches = Batches(corpus.documents, corpus.source, corpus.target, rows, layout, budget=1000)
+    batches = DocumentBatches(corpus.documents, corpus.source, corpus.target, rows, layout, budget=1000)
     batch = Batch.of_flat(batches.plan(np.random.default_rng(1))[0])
     kinds = batch.source.mixed.tolist()
     assert 0.2 < sum(kinds) / len(kinds) < 0.8

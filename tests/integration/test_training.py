@@ -20,9 +20,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from conftest import batch_of, build, random_documents
-from docflat.data.batches import Batches
+from docflat.data.batches import DocumentBatches
 from docflat.data.corpus import Corpus
-from docflat.data.documents import Pair
+from docflat.data.documents import FilePair
 from docflat.data.preparing import prepare
 from docflat.model.batch import Batch
 from docflat.support.atomic import alone
@@ -69,7 +69,7 @@ def plain_loss(folder: Path, data: Path, split: str = "valid") -> float:
     loaded = load_model(folder)
     corpus = Corpus.open(data / split)
     layout = loaded.system.layout(loaded.config.rows, loaded.model.vocabulary)
-    plan = Batches(corpus.documents, corpus.source, corpus.target, loaded.config.rows, layout, 200).plan()
+    plan = DocumentBatches(corpus.documents, corpus.source, corpus.target, loaded.config.rows, layout, 200).plan()
     total, labels = 0.0, 0
     with torch.no_grad():
         for number in range(len(plan)):
@@ -483,7 +483,7 @@ def test_data_of_which_nothing_fits_is_refused(data: Path, tmp_path: Path, split
         short = [[("ba", "ba")] * 3] * 3
         long = [[("ba " * 20, "ba " * 20)] * 3] * 3
         write_corpus(tmp_path, part, long if part == split else short)
-    pairs = {part: [Pair(tmp_path / f"{part}.source", tmp_path / f"{part}.target")] for part in ("train", "valid")}
+    pairs = {part: [FilePair(tmp_path / f"{part}.source", tmp_path / f"{part}.target")] for part in ("train", "valid")}
     prepare(pairs["train"], tmp_path / "data", valid_pairs=pairs["valid"], tokenizer=data / "tokenizer.json")
     with pytest.raises(InputError, match=r"max_tokens"):
         run_training(tmp_path / "data", tmp_path / "out", stage(rows={"max_tokens": 8}, validation_sample=0))

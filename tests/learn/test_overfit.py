@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from docflat import Translator
-from docflat.data.documents import Pair
+from docflat.data.documents import FilePair
 from docflat.data.preparing import prepare
 from docflat.data.row_settings import RowSettings
 from docflat.model.sizes import ModelSizes
@@ -55,7 +55,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     for name, documents in (("source", SOURCES), ("target", TARGETS)):
         (folder / name).write_text("\n\n".join("\n".join(document) for document in documents) + "\n")
-    pair = Pair(folder / "source", folder / "target")
+    pair = FilePair(folder / "source", folder / "target")
     prepare([pair], folder / "prepared", valid_pairs=[pair], vocabulary=400, index_tokens=8)
     return folder / "prepared"
 

@@ -15,7 +15,7 @@ from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.evaluation.metrics import Comparison, Difference
-    from docflat.evaluation.testsets import Side
+    from docflat.evaluation.testsets import DocumentFile
 
 Row = dict[str, Any]
 
@@ -62,7 +62,9 @@ def run(arguments: Namespace) -> None:
 class _Texts:
     """What is shown of two systems."""
 
-    def __init__(self, reference: Side, source: Side | None, baseline: Side, system: Side) -> None:
+    def __init__(
+        self, reference: DocumentFile, source: DocumentFile | None, baseline: DocumentFile, system: DocumentFile
+    ) -> None:
         given = {"source": source, "reference": reference, "baseline": baseline, "system": system}
         self.sides = {name: side for name, side in given.items() if side is not None}
 

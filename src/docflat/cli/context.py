@@ -13,7 +13,7 @@ from docflat.support.console import print_json, print_rows, progress, warn
 
 if TYPE_CHECKING:
     from docflat.evaluation.p_cxmi import SentenceCXMI
-    from docflat.evaluation.testsets import Side
+    from docflat.evaluation.testsets import DocumentFile
 
 Record = dict[str, object]
 SHOWN = 60  # characters of a sentence in the table
@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> None:
     print(f"\n{line}")
 
 
-def _sentences(source: Side, reference: Side, scored: list[list[SentenceCXMI]]) -> Iterator[_Found]:
+def _sentences(source: DocumentFile, reference: DocumentFile, scored: list[list[SentenceCXMI]]) -> Iterator[_Found]:
     """Those with words on both sides; an empty one is context, and says nothing itself."""
     sides = zip(source.documents, reference.documents, reference.lines, scored, strict=True)
     for number, (originals, texts, lines, document) in enumerate(sides, 1):

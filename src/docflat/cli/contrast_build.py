@@ -14,7 +14,7 @@ from docflat.support.console import print_rows, progress
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
-    from docflat.data.documents import Document, Pair
+    from docflat.data.documents import Document, FilePair
     from docflat.evaluation.contrastive.examples import ContrastiveExample
     from docflat.support.console import Advance
 
@@ -73,7 +73,7 @@ def run(arguments: Namespace) -> None:
     print_rows(counts, arguments.json, title=str(arguments.out))
 
 
-def _documents(corpora: list[Pair], advance: Advance) -> Iterator[tuple[Path, Document]]:
+def _documents(corpora: list[FilePair], advance: Advance) -> Iterator[tuple[Path, Document]]:
     """The documents, each with its source file."""
     from docflat.data.documents import read_documents
 

@@ -12,7 +12,7 @@ from docflat.support.console import print_rows, warn
 
 if TYPE_CHECKING:
     from docflat.evaluation.metrics import Metrics
-    from docflat.evaluation.testsets import Side
+    from docflat.evaluation.testsets import DocumentFile
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -26,7 +26,9 @@ def run(arguments: Namespace) -> None:
     print_rows(rows, arguments.json, title=str(hypothesis.file))
 
 
-def read_test_set(arguments: Namespace, hypotheses: list[Path]) -> tuple[Metrics, Side, Side | None, list[Side]]:
+def read_test_set(
+    arguments: Namespace, hypotheses: list[Path]
+) -> tuple[Metrics, DocumentFile, DocumentFile | None, list[DocumentFile]]:
     """The metrics, the reference, the source if there is one, and the hypotheses, all lined up."""
     from docflat.evaluation.metrics import Metrics, check_names
     from docflat.evaluation.testsets import Marking, read_beside, read_reference
@@ -42,7 +44,7 @@ def read_test_set(arguments: Namespace, hypotheses: list[Path]) -> tuple[Metrics
     return metrics, reference, source, sides
 
 
-def _warn_of_empty(side: Side) -> None:
+def _warn_of_empty(side: DocumentFile) -> None:
     numbers = [number for lines in side.lines for number in lines]
     empty = [number for number, text in zip(numbers, side.sentences, strict=True) if not text.strip()]
     if empty:

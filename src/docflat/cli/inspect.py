@@ -55,9 +55,9 @@ def run(arguments: Namespace) -> None:
 
 
 def _read(arguments: Namespace) -> Document:
-    from docflat.data.documents import Pair, read_documents
+    from docflat.data.documents import FilePair, read_documents
 
-    pair = Pair(arguments.source, arguments.target, arguments.boundaries, arguments.docids, arguments.starts)
+    pair = FilePair(arguments.source, arguments.target, arguments.boundaries, arguments.docids, arguments.starts)
     documents = list(islice(read_documents(pair), arguments.document))
     if len(documents) < arguments.document:
         raise InputError(f"there is no document {arguments.document}: there are {len(documents)}", arguments.source)

@@ -13,7 +13,7 @@ from docflat.support.errors import InputError
 from docflat.weights.shipped import model_folder
 
 if TYPE_CHECKING:
-    from docflat.data.documents import Pair
+    from docflat.data.documents import FilePair
 
 
 _FILES: dict[str, Any] = {"nargs": "+", "action": "extend", "type": Path, "metavar": "FILE", "default": []}
@@ -98,9 +98,9 @@ def add_pairs(parser: ArgumentParser) -> None:
     )
 
 
-def pairs(arguments: Namespace, prefix: str = "") -> list[Pair]:
+def pairs(arguments: Namespace, prefix: str = "") -> list[FilePair]:
     """What the options name."""
-    from docflat.data.documents import Pair
+    from docflat.data.documents import FilePair
 
     given = vars(arguments)
     sources = given[f"{prefix}source"]
@@ -113,6 +113,6 @@ def pairs(arguments: Namespace, prefix: str = "") -> list[Pair]:
         others.append(files or [None] * len(sources))
     languages = tuple(arguments.languages) if arguments.languages else None
     return [
-        Pair(source, target, arguments.boundaries, docids, starts, languages)
+        FilePair(source, target, arguments.boundaries, docids, starts, languages)
         for source, target, docids, starts in zip(sources, *others, strict=True)
     ]

@@ -26,7 +26,7 @@ def cut(lengths: tuple[Array, Array], budget: int, first: int | None = None) -> 
     return np.array(bounds)
 
 
-class Batches:
+class DocumentBatches:
     """The batches of a corpus, epoch by epoch: the same for the same seed on every machine."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Batches:
 
         times (documents,): how often an epoch of training sees each document; none: once.
         """
-        if layout.slot:  # a row as long as the budget would leave no room for its slot
+        if layout.vector_slot:  # a row as long as the budget would leave no room for its slot
             settings = replace(settings, max_tokens=min(settings.max_tokens, budget - 1))
         self.documents, self.source, self.target = documents, source, target
         self.settings, self.layout, self.budget, self.times = settings, layout, budget, times
@@ -63,7 +63,7 @@ class Batches:
             first = int(rng.integers(self.budget // 4, self.budget + 1))
             rows = mix(rows, self.settings.mixed or 0.0, rng)
         source, target = row_lengths(rows, self.source, self.target, self.layout.target_context)
-        bounds = cut((source + self.layout.slot, target + self.layout.slot), self.budget, first)
+        bounds = cut((source + self.layout.vector_slot, target + self.layout.vector_slot), self.budget, first)
         order = np.arange(len(bounds) - 1) if rng is None else rng.permutation(len(bounds) - 1)
         lengths_read = np.diff(self.target.ends)[rows.sentence] + 1
         totals = np.concatenate([[0], np.cumsum(lengths_read)])
@@ -74,7 +74,7 @@ class Batches:
 class Plan:
     """An epoch's batches, not yet laid out."""
 
-    batches: Batches
+    batches: DocumentBatches
     rows: Rows
     bounds: Array  # (batches + 1,) in rows
     order: Array  # (batches,)

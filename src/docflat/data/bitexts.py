@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from docflat.data.documents import Document
-from docflat.data.tmx import Languages, Row, clean, matches, tmx_rows
+from docflat.data.tmx import Languages, TranslationUnit, clean, matches, read_units
 from docflat.formats.catalogues.po_entries import Entry, decode_po, read_entries
 from docflat.formats.catalogues.xliff import NAMESPACES, Place, find_places, local, state_of
 from docflat.formats.positioned_xml import Element, Xml
@@ -27,26 +27,26 @@ def read_bitext(
 ) -> Iterator[Document]:
     """The documents of a file of this kind, whose bytes come in chunks; `undivided`: it is one document."""
     if kind == ".tmx":
-        rows = tmx_rows(chunks, file, languages)
+        units = read_units(chunks, file, languages)
     else:
-        rows = (_po_rows if kind == ".po" else _xliff_rows)(_whole(chunks, file), file, languages)
-    return _documents(rows, undivided)
+        units = (_po_units if kind == ".po" else _xliff_units)(_whole(chunks, file), file, languages)
+    return _documents(units, undivided)
 
 
-def _documents(rows: Iterator[Row], undivided: bool) -> Iterator[Document]:
-    first = next(rows, None)
+def _documents(units: Iterator[TranslationUnit], undivided: bool) -> Iterator[Document]:
+    first = next(units, None)
     if first is None:
         return
     name, line = first.document, first.line
     undivided = undivided or not name
     source: list[str] = []
     target: list[str] = []
-    for row in chain([first], rows):
-        if not undivided and row.document not in ("", name):
+    for unit in chain([first], units):
+        if not undivided and unit.document not in ("", name):
             yield Document(source, target, name, line)
-            source, target, name, line = [], [], row.document, row.line
-        source.append(row.source)
-        target.append(row.target)
+            source, target, name, line = [], [], unit.document, unit.line
+        source.append(unit.source)
+        target.append(unit.target)
     yield Document(source, target, "" if undivided else name, line)
 
 
@@ -63,24 +63,28 @@ def _is_reversed(source: str, target: str, languages: Languages | None, file: Pa
     """Whether a file of these languages, which may be unknown, must be turned around."""
     if languages is None:
         return False
-    if all(not found or matches(wanted, found) for wanted, found in zip(languages, (source, target), strict=True)):
+    if all(
+        not language or matches(wanted, language) for wanted, language in zip(languages, (source, target), strict=True)
+    ):
         return False
-    if all(not found or matches(wanted, found) for wanted, found in zip(languages, (target, source), strict=True)):
+    if all(
+        not language or matches(wanted, language) for wanted, language in zip(languages, (target, source), strict=True)
+    ):
         return True
     message = f"is from {source or '?'} to {target or '?'}, and not of {languages[0]} and {languages[1]}"
     raise InputError(message, file, line)
 
 
-def _po_rows(data: bytes, file: Path, languages: Languages | None) -> Iterator[Row]:
+def _po_units(data: bytes, file: Path, languages: Languages | None) -> Iterator[TranslationUnit]:
     text, _ = decode_po(data, str(file))
     turned = False
     for entry in read_entries(text, str(file)):
         if entry.is_header:
-            found = re.search(r"^Language: *([\w@.-]+)", entry.translations[0], re.MULTILINE)
-            turned = _is_reversed("", found[1] if found else "", languages, file, entry.line)
+            header = re.search(r"^Language: *([\w@.-]+)", entry.translations[0], re.MULTILINE)
+            turned = _is_reversed("", header[1] if header else "", languages, file, entry.line)
         elif not entry.is_fuzzy:
             for pair in _po_pairs(entry):
-                yield from _row(*pair, turned, "", entry.line)
+                yield from _unit(*pair, turned, "", entry.line)
 
 
 def _po_pairs(entry: Entry) -> list[tuple[str, str]]:
@@ -92,7 +96,7 @@ def _po_pairs(entry: Entry) -> list[tuple[str, str]]:
     return [last] if len(forms) == 1 else [(entry.source, forms[0]), last]
 
 
-def _xliff_rows(data: bytes, file: Path, languages: Languages | None) -> Iterator[Row]:
+def _xliff_units(data: bytes, file: Path, languages: Languages | None) -> Iterator[TranslationUnit]:
     xml = Xml(data, str(file), NAMESPACES)
     part, name, line, turned, number = None, "", 0, False, 0
     for place in find_places(xml, str(file)):
@@ -105,13 +109,13 @@ def _xliff_rows(data: bytes, file: Path, languages: Languages | None) -> Iterato
             turned = _is_reversed(source, target, languages, file, line)
         if state_of(place) == "done":
             for pair in _xliff_pairs(place):
-                yield from _row(*pair, turned, name, line)
+                yield from _unit(*pair, turned, name, line)
 
 
-def _row(source: str, target: str, turned: bool, document: str, line: int) -> Iterator[Row]:
+def _unit(source: str, target: str, turned: bool, document: str, line: int) -> Iterator[TranslationUnit]:
     source, target = clean(source), clean(target)
     if source and target:
-        yield Row(*((target, source) if turned else (source, target)), document, line)
+        yield TranslationUnit(*((target, source) if turned else (source, target)), document, line)
 
 
 def _xliff_pairs(place: Place) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Part:
+class CorpusPart:
     """Documents in a row that came from one source file."""
 
     name: str
@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Side:
+class EncodedSentences:
     """The sentences of one language: sentence i is tokens[ends[i]:ends[i + 1]]."""
 
     tokens: Array  # (tokens,) uint16 or uint32, mapped from the file
@@ -69,14 +69,16 @@ class Side:
 class Corpus:
     """Documents of sentences on both sides: document d is the sentences documents[d]:documents[d + 1]."""
 
-    source: Side
-    target: Side
+    source: EncodedSentences
+    target: EncodedSentences
     documents: Array  # (documents + 1,) int64, from 0
     name: str  # of its folder
     hash: str  # of its contents
     vocabulary: int  # all ids are below this
     about: Mapping[str, Any]  # where it came from, as the writer was told
-    parts: tuple[Part, ...] = ()  # all documents in their order; none: written by a docflat that did not note them
+    parts: tuple[
+        CorpusPart, ...
+    ] = ()  # all documents in their order; none: written by a docflat that did not note them
 
     @property
     def counts(self) -> Counts:
@@ -115,7 +117,7 @@ class Corpus:
         if not np.all(documents[1:] > documents[:-1]):
             raise InputError("has a document without sentences", folder / "documents.npy")
         source, target = (
-            Side(
+            EncodedSentences(
                 _map_tokens(folder / f"{name}.bin", dtype, facts[f"{name}_tokens"]),
                 _read_ends(folder / f"{name}.ends.npy", facts["sentences"], facts[f"{name}_tokens"]),
             )
@@ -158,12 +160,12 @@ class CorpusWriter:
         return Counts(len(self._documents) - 1, self._documents[-1], self._ends[0][-1], self._ends[1][-1])
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[CorpusPart, ...]:
         """What has been added so far, by the file that it came from."""
         parts, before = [], (0, 0, 0, 0)
         for name, counts in self._parts.items():
             now = astuple(counts)
-            parts.append(Part(name, Counts(*(b - a for a, b in zip(before, now, strict=True)))))
+            parts.append(CorpusPart(name, Counts(*(b - a for a, b in zip(before, now, strict=True)))))
             before = now
         return tuple(parts)
 
@@ -228,10 +230,10 @@ class CorpusWriter:
 
 def matching(pattern: str, names: Sequence[str], where: str) -> list[str]:
     """The parts of this name, or else those that the glob fits; none is an error of the setting `where`."""
-    found = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
-    if not found:
+    matched = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+    if not matched:
         raise InputError(f"{where}: there is no part {pattern!r}; the parts are {', '.join(names)}")
-    return found
+    return matched
 
 
 def _token_type(vocabulary: int) -> np.dtype[Any]:
@@ -262,13 +264,15 @@ def _read_facts(file: Path) -> dict[str, Any]:
     return facts
 
 
-def _read_parts(facts: Mapping[str, Any], file: Path) -> tuple[Part, ...]:
+def _read_parts(facts: Mapping[str, Any], file: Path) -> tuple[CorpusPart, ...]:
     """The parts of the index, which a corpus of an earlier docflat lacks."""
     if "parts" not in facts:
         return ()
     keys = [field.name for field in fields(Counts)]
     try:
-        parts = tuple(Part(str(each["name"]), Counts(*(int(each[key]) for key in keys))) for each in facts["parts"])
+        parts = tuple(
+            CorpusPart(str(each["name"]), Counts(*(int(each[key]) for key in keys))) for each in facts["parts"]
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"cannot use 'parts': {error!r}", file) from None
     columns = zip(*(astuple(part.counts) for part in parts), strict=True)
@@ -286,8 +290,8 @@ def _read_ends(file: Path, count: int, total: int) -> Array:
     except (ValueError, EOFError) as error:
         raise InputError(f"truncated or corrupt: {error}", file) from error
     if ends.shape != (count + 1,) or ends.dtype != np.dtype("<i8"):
-        found = f"{ends.dtype} of shape {ends.shape}"
-        raise InputError(f"holds {found}, not int64 ({count + 1},) as corpus.json says", file)
+        shape = f"{ends.dtype} of shape {ends.shape}"
+        raise InputError(f"holds {shape}, not int64 ({count + 1},) as corpus.json says", file)
     if ends[0] != 0 or ends[-1] != total or not np.all(ends[1:] >= ends[:-1]):
         raise InputError(f"does not ascend from 0 to {total}", file)
     return _plain(ends)

@@ -19,8 +19,8 @@ from docflat.support.text_files import OPENERS as OPENERS
 from docflat.support.text_files import chunks_of, lines_of
 
 Boundaries = Literal["auto", "empty-lines", "d-lines", "docids", "starts", "lines", "none"]
-Row = tuple[str, str | None, str]  # source, target, docid
-Record = tuple[bool, list[str], list[str] | None, str]  # whether a whole document, source, target, docid
+TableLine = tuple[str, str | None, str]  # source, target, docid
+JsonLine = tuple[bool, list[str], list[str] | None, str]  # whether a whole document, source, target, docid
 
 DOCUMENT_LINE = "<d>"
 KINDS = {".tsv": ".tsv", ".jsonl": ".jsonl", ".tmx": ".tmx", ".po": ".po", ".xliff": ".xliff", ".xlf": ".xliff"}
@@ -42,7 +42,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FilePair:
     """The files of a corpus and how they mark documents; `auto` decides by what is in them."""
 
     source: Path
@@ -65,8 +65,8 @@ class Pair:
             "do not go with JSON lines": mode in ("empty-lines", "d-lines") and kind == ".jsonl",
             f"do not go with a {kind} file": mode not in ("auto", "none") and kind in BITEXTS,
         }
-        for problem, found in problems.items():
-            if found:
+        for problem, applies in problems.items():
+            if applies:
                 raise InputError(f"boundaries {self.boundaries!r} {problem}", self.source)
         if self.target and (kind or kind_of(self.target)):
             both = self.source if kind else self.target
@@ -74,7 +74,7 @@ class Pair:
         object.__setattr__(self, "boundaries", mode)
 
 
-def read_documents(pair: Pair) -> Iterator[Document]:
+def read_documents(pair: FilePair) -> Iterator[Document]:
     """The documents of a corpus, with targets where it has them."""
     return _read(pair, pair.source, with_target=True)
 
@@ -91,10 +91,10 @@ def read_source(
     """
     file = Path(file) if isinstance(file, str) else file
     path = file if isinstance(file, Path) else Path(str(getattr(file, "name", "<stream>")))
-    return _read(Pair(path, None, boundaries, docids, starts), file, with_target=False)
+    return _read(FilePair(path, None, boundaries, docids, starts), file, with_target=False)
 
 
-def _read(pair: Pair, file: Path | BinaryIO, with_target: bool) -> Iterator[Document]:
+def _read(pair: FilePair, file: Path | BinaryIO, with_target: bool) -> Iterator[Document]:
     document = None
     kind = kind_of(pair.source)
     if kind in BITEXTS:
@@ -112,10 +112,10 @@ def _read(pair: Pair, file: Path | BinaryIO, with_target: bool) -> Iterator[Docu
         raise InputError("no sentences in this file", pair.source)
 
 
-def _documents(pair: Pair, lines: Iterator[str], with_target: bool) -> Iterator[Document]:
+def _documents(pair: FilePair, lines: Iterator[str], with_target: bool) -> Iterator[Document]:
     kind = kind_of(pair.source)
     mode = pair.boundaries
-    rows: Iterator[Row]
+    rows: Iterator[TableLine]
     if kind == ".jsonl":
         record, records = _peek(_json_records(lines, pair.source, with_target))
         if record is not None and record[0]:
@@ -151,12 +151,12 @@ def _documents(pair: Pair, lines: Iterator[str], with_target: bool) -> Iterator[
     if mode == "none":
         return _split_at_changes(((s, t, "") for s, t, _ in rows), named=False)
     if mode == "starts":
-        assert pair.starts is not None  # Pair has seen to it
+        assert pair.starts is not None  # the marking says so
         return _split_at_changes(_with_starts(rows, pair.starts, pair.source), named=False)
     return _split_at_changes(_with_docids(rows, pair), named=True)
 
 
-def _split_at_marks(rows: Iterable[Row], mode: Boundaries, pair: Pair) -> Iterator[Document]:
+def _split_at_marks(rows: Iterable[TableLine], mode: Boundaries, pair: FilePair) -> Iterator[Document]:
     is_mark = _is_blank if mode == "empty-lines" else DOCUMENT_LINE.__eq__
     source: list[str] = []
     target: list[str] = []
@@ -179,7 +179,7 @@ def _split_at_marks(rows: Iterable[Row], mode: Boundaries, pair: Pair) -> Iterat
         yield Document(source, target or None, "", number + 1 - len(source))
 
 
-def _split_at_changes(rows: Iterable[Row], named: bool) -> Iterator[Document]:
+def _split_at_changes(rows: Iterable[TableLine], named: bool) -> Iterator[Document]:
     """A new document wherever the docid changes."""
     line = 1
     for docid, group in groupby(rows, key=itemgetter(2)):
@@ -193,7 +193,7 @@ def _split_at_changes(rows: Iterable[Row], named: bool) -> Iterator[Document]:
         line += len(source)
 
 
-def _with_docids(rows: Iterator[Row], pair: Pair) -> Iterator[Row]:
+def _with_docids(rows: Iterator[TableLine], pair: FilePair) -> Iterator[TableLine]:
     """Docids from the docids file if there is one, else those of the rows; none may be empty."""
     file = pair.docids or pair.source
     if pair.docids:
@@ -208,7 +208,7 @@ def _with_docids(rows: Iterator[Row], pair: Pair) -> Iterator[Row]:
         yield row
 
 
-def _with_starts(rows: Iterator[Row], file: Path, source: Path) -> Iterator[Row]:
+def _with_starts(rows: Iterator[TableLine], file: Path, source: Path) -> Iterator[TableLine]:
     """Rows whose docid is the number of the line on which their document starts."""
     starts = _start_lines(file)
     start, place = next(starts)
@@ -240,7 +240,7 @@ def _start_lines(file: Path) -> Iterator[tuple[int, int]]:
         raise InputError("no start lines in this file", file)
 
 
-def _tsv_rows(lines: Iterable[str], file: Path, mode: Boundaries, with_target: bool) -> Iterator[Row]:
+def _tsv_rows(lines: Iterable[str], file: Path, mode: Boundaries, with_target: bool) -> Iterator[TableLine]:
     width = first = 0
     is_mark = {"empty-lines": _is_blank, "d-lines": DOCUMENT_LINE.__eq__}.get(mode)
     for number, line in enumerate(lines, 1):
@@ -260,7 +260,7 @@ def _tsv_rows(lines: Iterable[str], file: Path, mode: Boundaries, with_target: b
         yield fields[0], fields[1] if with_target else None, fields[2] if width == 3 else ""
 
 
-def _json_records(lines: Iterable[str], file: Path, with_target: bool) -> Iterator[Record]:
+def _json_records(lines: Iterable[str], file: Path, with_target: bool) -> Iterator[JsonLine]:
     """A sentence becomes a list of one. All lines must have the shape of the first."""
     first = None
     for number, line in enumerate(lines, 1):
@@ -321,12 +321,12 @@ def _is_blank(text: str) -> bool:
 
 def _peek(items: Iterator[A], skip: Callable[[A], bool] = lambda item: False) -> tuple[A | None, Iterator[A]]:
     """The first item not to be skipped, and all of them again."""
-    seen = []
+    skipped = []
     for item in items:
-        seen.append(item)
+        skipped.append(item)
         if not skip(item):
-            return item, chain(seen, items)
-    return None, iter(seen)
+            return item, chain(skipped, items)
+    return None, iter(skipped)
 
 
 def _aligned(

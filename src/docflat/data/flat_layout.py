@@ -25,7 +25,7 @@ class Layout:
     first_index: int
     index_tokens: int
     target_context: bool = True  # target rows have the local context too
-    slot: bool = False  # a place for a vector, after every source row and before every target row
+    vector_slot: bool = False  # a place for a vector, after every source row and before every target row
     selections: tuple[SelectionName, ...] = ()  # of tokens, which sides keep at hand beside their rows
 
     def starts(self, places: Array) -> Array:
@@ -120,8 +120,8 @@ def flatten_side(
     begin = sentences.ends[sentence]
     words = np.where(is_current & prefix_only, 0, sentences.ends[sentence + 1] - begin)
     closing = (is_current & close).astype(np.int64)
-    slot_before = ((nth == 0) & layout.slot & (not close)).astype(np.int64)
-    slot_after = closing * layout.slot
+    slot_before = ((nth == 0) & layout.vector_slot & (not close)).astype(np.int64)
+    slot_after = closing * layout.vector_slot
     lengths = slot_before + 1 + words + closing + slot_after
 
     ends = np.cumsum(lengths)
@@ -143,7 +143,7 @@ def flatten_side(
     row_length = np.bincount(row, weights=lengths, minlength=len(rows)).astype(np.int64)
     row_start = np.cumsum(row_length) - row_length
     # What a slot pushes back keeps its position.
-    pushed = int(layout.slot and not close)
+    pushed = int(layout.vector_slot and not close)
     positions = np.maximum(np.arange(len(piece)) - np.repeat(row_start + pushed, row_length), 0)
     current_length = (lengths - slot_before - slot_after)[is_current]
     group = np.where(rows.group < 0, rows.group, 0) if one_group else rows.group  # below 0: rows that stay alone

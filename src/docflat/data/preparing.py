@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from docflat.data.cleaning import Cleaning
-from docflat.data.corpus import CorpusWriter, Counts, Part, matching
-from docflat.data.documents import Pair, read_documents
+from docflat.data.corpus import CorpusPart, CorpusWriter, Counts, matching
+from docflat.data.documents import FilePair, read_documents
 from docflat.data.subwords import Subwords
 from docflat.support.atomic import whole_folder
 from docflat.support.console import progress
@@ -48,14 +48,14 @@ class Prepared:
     train: Counts
     valid: Counts | None
     notes: tuple[str, ...]  # what the user should know, a sentence each
-    parts: tuple[Part, ...]  # of train
+    parts: tuple[CorpusPart, ...]  # of train
     dropped: dict[str, dict[str, int]]  # pairs that cleaning left out of a part, by what is wrong with them
 
 
 def prepare(
-    pairs: Sequence[Pair],
+    pairs: Sequence[FilePair],
     out: str | os.PathLike[str],
-    valid_pairs: Sequence[Pair] = (),
+    valid_pairs: Sequence[FilePair] = (),
     vocabulary: int = 32000,
     index_tokens: int = 256,
     moses: tuple[str, str] | None = None,
@@ -86,11 +86,11 @@ def prepare(
     if force:
         _check_replaceable(Path(out))
     with whole_folder(Path(out), force) as folder:
-        given, given_valid = _count(texts, valid_texts, hold_out)
+        counted, counted_valid = _count(texts, valid_texts, hold_out)
         dropped = {text.name: dict(text.dropped) for text in texts}
-        notes = [] if valid_pairs or not hold_out else _hold_out_notes(given.sizes, given.held)
+        notes = [] if valid_pairs or not hold_out else _hold_out_notes(counted.sizes, counted.held)
         if subwords is None:
-            subwords = _learn(given, learn_from, vocabulary, index_tokens, moses)
+            subwords = _learn(counted, learn_from, vocabulary, index_tokens, moses)
             if subwords.text_size < vocabulary:
                 notes.append(f"The text has only {subwords.text_size} subwords, not {vocabulary}.")
         subwords.save(folder / "tokenizer.json")
@@ -106,8 +106,8 @@ def prepare(
         if clean or exclude:
             about_train |= {"clean": clean, "exclude": [file.name for file in exclude], "dropped": dropped}
         about_valid = {"files": [_describe(pair) for pair in valid_pairs or pairs], **about}
-        has_valid = valid_pairs or given.held.any()
-        train, valid = _write(folder, given, given_valid, subwords, about_train, about_valid if has_valid else None)
+        has_valid = valid_pairs or counted.held.any()
+        train, valid = _write(folder, counted, counted_valid, subwords, about_train, about_valid if has_valid else None)
         return Prepared(
             Path(out),
             subwords.text_size,
@@ -125,7 +125,7 @@ class _Text:
     """A part of the input."""
 
     name: str
-    pair: Pair
+    pair: FilePair
     cleaning: Cleaning | None
     dropped: Counter[str] = field(default_factory=Counter)  # as found when it was last read
 
@@ -145,7 +145,7 @@ class _Text:
                 yield list(compress(document.source, kept)), list(compress(document.target, kept))
 
 
-def _texts(pairs: Sequence[Pair], loose: Sequence[str] = (), cleaning: Cleaning | None = None) -> list[_Text]:
+def _texts(pairs: Sequence[FilePair], loose: Sequence[str] = (), cleaning: Cleaning | None = None) -> list[_Text]:
     names = part_names([pair.source for pair in pairs])
     alone = {name for pattern in loose for name in matching(pattern, names, "--loose")}
     return [
@@ -226,10 +226,10 @@ def _load_subwords(file: str | os.PathLike[str], moses: tuple[str, str] | None) 
 
 
 def _learn(
-    given: _Counted, learn_from: int, vocabulary: int, index_tokens: int, moses: tuple[str, str] | None
+    counted: _Counted, learn_from: int, vocabulary: int, index_tokens: int, moses: tuple[str, str] | None
 ) -> Subwords:
-    with progress("learning subwords", total=int(given.sizes.sum())) as advance:
-        sources, targets = tee(_sample(given, learn_from, advance))
+    with progress("learning subwords", total=int(counted.sizes.sum())) as advance:
+        sources, targets = tee(_sample(counted, learn_from, advance))
         return Subwords.learn(
             (source for source, _ in sources),
             vocabulary,
@@ -239,12 +239,12 @@ def _learn(
         )
 
 
-def _sample(given: _Counted, most: int, advance: Advance) -> Iterator[tuple[str, str]]:
+def _sample(counted: _Counted, most: int, advance: Advance) -> Iterator[tuple[str, str]]:
     """Sentence pairs evenly spread through what is not held out: `most`, or all if there are fewer."""
-    available = int(given.sizes[~given.held].sum())
+    available = int(counted.sizes[~counted.held].sum())
     wanted = min(most, available)
     place = 0
-    for (source, target), skip in zip(_documents(given.texts, advance), given.held, strict=False):
+    for (source, target), skip in zip(_documents(counted.texts, advance), counted.held, strict=False):
         if skip:
             continue
         for sentences in zip(source, target, strict=True):
@@ -265,21 +265,21 @@ class _Piece(NamedTuple):
 
 def _write(
     folder: Path,
-    given: _Counted,
-    given_valid: _Counted,
+    counted: _Counted,
+    counted_valid: _Counted,
     subwords: Subwords,
     about_train: Mapping[str, Any],
     about_valid: Mapping[str, Any] | None,
 ) -> tuple[CorpusWriter, CorpusWriter | None]:
     """Write the corpora and say what with; about_valid: None where there is nothing for validation."""
     with ExitStack() as stack:
-        total = int(given.sizes.sum() + given_valid.sizes.sum())
+        total = int(counted.sizes.sum() + counted_valid.sizes.sum())
         advance = stack.enter_context(progress("encoding", total=total))
         train = stack.enter_context(CorpusWriter(folder / "train", subwords.size, about_train))
         valid = None
         if about_valid is not None:
             valid = stack.enter_context(CorpusWriter(folder / "valid", subwords.size, about_valid))
-        for each in (given, given_valid):
+        for each in (counted, counted_valid):
             _encode(_pieces(each, train, valid or train), subwords, advance)
     return train, valid
 
@@ -311,12 +311,12 @@ def _encode_chunk(chunk: Sequence[_Piece], subwords: Subwords) -> None:
         start = end
 
 
-def _pieces(given: _Counted, train: CorpusWriter, valid: CorpusWriter) -> Iterator[_Piece]:
-    documents = ((text.name, document) for text in given.texts for document in text.documents())
-    for found, size, held in zip_longest(documents, given.sizes, given.held):
-        if found is None or size is None or len(found[1][0]) != size:
+def _pieces(counted: _Counted, train: CorpusWriter, valid: CorpusWriter) -> Iterator[_Piece]:
+    documents = ((text.name, document) for text in counted.texts for document in text.documents())
+    for document, size, held in zip_longest(documents, counted.sizes, counted.held):
+        if document is None or size is None or len(document[1][0]) != size:
             raise InputError("the files have changed while they were read")
-        part, (source, target) = found
+        part, (source, target) = document
         for start in range(0, len(source), CHUNK):
             end = start + CHUNK
             yield _Piece(source[start:end], target[start:end], valid if held else train, part, end >= len(source))
@@ -341,12 +341,12 @@ def _document_sizes(texts: Sequence[_Text], advance: Advance) -> Array:
     return np.array(sizes, np.int64)
 
 
-def _files(pair: Pair) -> dict[str, Path]:
+def _files(pair: FilePair) -> dict[str, Path]:
     files = {"source": pair.source, "target": pair.target, "docids": pair.docids, "starts": pair.starts}
     return {what: Path(file) for what, file in files.items() if file is not None}
 
 
-def _check(pairs: Sequence[Pair], valid_pairs: Sequence[Pair], learn_from: int, hold_out: int) -> None:
+def _check(pairs: Sequence[FilePair], valid_pairs: Sequence[FilePair], learn_from: int, hold_out: int) -> None:
     if not pairs:
         raise InputError("nothing to prepare: no training files")
     if learn_from < 1:
@@ -359,7 +359,7 @@ def _check(pairs: Sequence[Pair], valid_pairs: Sequence[Pair], learn_from: int, 
                 raise InputError("must be an ordinary file: it is read more than once", file)
 
 
-def _describe(pair: Pair) -> dict[str, Any]:
+def _describe(pair: FilePair) -> dict[str, Any]:
     """What corpus.json says of the input: nothing that tells where it lay."""
     files = {what: {"name": file.name, "bytes": file.stat().st_size} for what, file in _files(pair).items()}
     languages = {} if pair.languages is None else {"languages": pair.languages}

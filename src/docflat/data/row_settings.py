@@ -39,11 +39,11 @@ class RowSettings:
                 "global_context: 'irrelevant' needs document_mask: false (the mask would hide every other row)"
             )
 
-    def filled(self, **own: Any) -> RowSettings:
+    def filled(self, **defaults: Any) -> RowSettings:
         """With what is left open filled in: by a system's own values, or else by what most systems have."""
         usual = {"context": 3, "target_context": True, "window": 0, "mixed": 0.0}
         if not self.document_mask:
-            own = {**own, "window": 0}  # a window counts rows of one document
+            defaults = {**defaults, "window": 0}  # a window counts rows of one document
         return replace(
-            self, **{name: own.get(name, value) for name, value in usual.items() if getattr(self, name) is None}
+            self, **{name: defaults.get(name, value) for name, value in usual.items() if getattr(self, name) is None}
         )

@@ -17,14 +17,14 @@ Languages = tuple[str, str]
 DOCUMENT_PROPS = {"document", "x-document", "docid", "x-docid", "file", "x-file", "filename", "x-filename"} | {
     "txt::doc. no."  # DGT-TM
 }
-LONGEST = 1 << 20  # characters of a segment
+LONGEST_SEGMENT = 1 << 20  # characters of a segment
 DEEPEST = 100  # elements in each other
 LARGEST_TAG = 16 << 20  # bytes of a tag or a comment: expat keeps it until it ends
 _CODES = {"bpt", "ept", "it", "ph", "ut"}  # what they hold is no text
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
-class Row(NamedTuple):
+class TranslationUnit(NamedTuple):
     source: str
     target: str
     document: str  # its name, if it is known
@@ -37,13 +37,13 @@ def clean(text: str) -> str:
 
 
 @lru_cache(1000)
-def matches(wanted: str, found: str) -> bool:
+def matches(wanted: str, language: str) -> bool:
     """en is en-GB too; en-GB is not en-US."""
-    wanted, found = (each.lower().replace("_", "-") for each in (wanted, found))
-    return found == wanted or found.startswith(f"{wanted}-")
+    wanted, language = (each.lower().replace("_", "-") for each in (wanted, language))
+    return language == wanted or language.startswith(f"{wanted}-")
 
 
-def tmx_rows(chunks: Iterable[bytes], file: Path, languages: Languages | None) -> Iterator[Row]:
+def read_units(chunks: Iterable[bytes], file: Path, languages: Languages | None) -> Iterator[TranslationUnit]:
     reader = _Reader(file, languages)
     fed = 0
     for chunk in chunks:
@@ -51,10 +51,10 @@ def tmx_rows(chunks: Iterable[bytes], file: Path, languages: Languages | None) -
         fed += len(chunk)
         if fed - reader.parser.CurrentByteIndex > LARGEST_TAG:
             raise InputError(f"a tag of more than {LARGEST_TAG >> 20} MiB", file, reader.parser.CurrentLineNumber)
-        yield from reader.rows
-        reader.rows.clear()
+        yield from reader.units
+        reader.units.clear()
     reader.feed(b"", is_end=True)
-    yield from reader.rows
+    yield from reader.units
 
 
 class _Reader:
@@ -65,7 +65,7 @@ class _Reader:
         self.languages = languages
         self.is_guessed = languages is None  # the languages are those of the first unit
         self.main = ""  # the source language, says the header
-        self.rows: list[Row] = []
+        self.units: list[TranslationUnit] = []
         self.path: list[str] = []
         self.line = 0  # of the unit
         self.sides: dict[str, str] = {}  # of the unit, by language
@@ -127,8 +127,8 @@ class _Reader:
         if self.text is not None and _CODES.isdisjoint(self.path):
             self.text.append(text)
             self.length += len(text)
-            if self.length > LONGEST:
-                raise self._error(f"a segment of more than {LONGEST} characters")
+            if self.length > LONGEST_SEGMENT:
+                raise self._error(f"a segment of more than {LONGEST_SEGMENT} characters")
 
     def _end_unit(self) -> None:
         if self.languages is None:
@@ -142,7 +142,7 @@ class _Reader:
             next((text for each, text in self.sides.items() if matches(wanted, each)), "") for wanted in self.languages
         )
         if source and target:
-            self.rows.append(Row(source, target, self.document, self.line))
+            self.units.append(TranslationUnit(source, target, self.document, self.line))
 
     def _guess(self) -> Languages:
         """From the language of the header to the only other one."""

@@ -68,8 +68,8 @@ class Text:
 
     def elsewhere(self) -> float:
         """How much of what is read is not from the reading sentence itself: the mean over sentences."""
-        own = [row[i] for one in self.maps for i, row in enumerate(one.shares())]
-        return 1 - sum(own) / len(own)
+        to_itself = [row[i] for one in self.maps for i, row in enumerate(one.shares())]
+        return 1 - sum(to_itself) / len(to_itself)
 
 
 @dataclass(frozen=True)
@@ -186,9 +186,9 @@ def _inspect_side(
 
 
 def _tokens(subwords: Subwords, ids: Ids, openings: list[float] | None) -> list[Token]:
-    given: Sequence[float | None] = openings or [None] * len(ids)
+    values: Sequence[float | None] = openings or [None] * len(ids)
     symbols = [not subwords.mask < number < subwords.text_size for number in ids]
-    return [Token(*each) for each in zip(subwords.pieces(ids), symbols, given, strict=True)]
+    return [Token(*each) for each in zip(subwords.pieces(ids), symbols, values, strict=True)]
 
 
 def flat_units(flat: FlatBatchAttention, side: Side) -> Segments:
@@ -242,8 +242,8 @@ def side_maps(flat: FlatBatchAttention, x: Tensor, side: Side, causal: bool) -> 
     maps = []
     for first, last in pairwise(side.group_rows.starts.tolist()):
         start, end = bounds[first], bounds[last]
-        own = [bound - start for bound in bounds[first : last + 1]]
-        maps.append(sentence_map(flat.attention, x[start:end], own, causal))
+        inner = [bound - start for bound in bounds[first : last + 1]]
+        maps.append(sentence_map(flat.attention, x[start:end], inner, causal))
     return maps
 
 

@@ -34,8 +34,8 @@ def visible(one: Map, causal: bool) -> list[tuple[int, int, float]]:
 
 def weight_range(text: Text) -> tuple[float, float]:
     """The weights of the weakest and of the strongest shade."""
-    seen = sorted(weight for one in text.maps for _, _, weight in visible(one, text.causal))
-    return seen[0], seen[int(CLIPPED * (len(seen) - 1))]
+    weights = sorted(weight for one in text.maps for _, _, weight in visible(one, text.causal))
+    return weights[0], weights[int(CLIPPED * (len(weights) - 1))]
 
 
 def ticks(one: Map, room: int) -> dict[int, str]:

@@ -19,7 +19,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from docflat.evaluation.testsets import Side
+from docflat.evaluation.testsets import DocumentFile
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
 
@@ -101,10 +101,10 @@ class Metrics:
 
     def __init__(
         self,
-        reference: Side,
+        reference: DocumentFile,
         names: Sequence[str],
         tokenize: str = "13a",
-        source: Side | None = None,
+        source: DocumentFile | None = None,
         checkpoint: str = COMET_CHECKPOINT,
     ) -> None:
         """tokenize: one of sacreBLEU's tokenisers, for BLEU; source, checkpoint: for COMET."""
@@ -119,22 +119,24 @@ class Metrics:
         }
         self.metrics = {name: makers[name]() for name in dict.fromkeys(names)}
 
-    def evaluate(self, side: Side, bootstrap: int = 1000) -> list[Result]:
+    def evaluate(self, side: DocumentFile, bootstrap: int = 1000) -> list[Result]:
         """bootstrap: resamples for the confidence interval; 0: none."""
         results = []
         for name, metric in self.metrics.items():
             segments = _segments(name, side)
             if bootstrap:
                 # A paired test of one system: corpus_score would stop at a mixture of float32 and float.
-                signature, (found,) = paired_test("bs", [(str(side.file), segments)], metric, bootstrap)
-                score, mean, confidence = found.score, float(found.mean), float(found.ci)
+                signature, (estimate,) = paired_test("bs", [(str(side.file), segments)], metric, bootstrap)
+                score, mean, confidence = estimate.score, float(estimate.mean), float(estimate.ci)
             else:
                 score, mean, confidence = metric.corpus_score(segments, None).score, None, None
                 signature = metric.get_signature()
             results.append(Result(name, float(score), mean, confidence, _format(name, signature)))
         return results
 
-    def compare(self, sides: Sequence[Side], bootstrap: int = 1000, randomisation: int = 10000) -> list[Comparison]:
+    def compare(
+        self, sides: Sequence[DocumentFile], bootstrap: int = 1000, randomisation: int = 10000
+    ) -> list[Comparison]:
         """The first is the baseline. bootstrap, randomisation: resamples and trials of the paired tests; 0: none."""
         comparisons = []
         for name, metric in self.metrics.items():
@@ -152,7 +154,9 @@ class Metrics:
         return comparisons
 
 
-def differences(reference: Side, baseline: Side, system: Side) -> tuple[list[Difference], list[Difference]]:
+def differences(
+    reference: DocumentFile, baseline: DocumentFile, system: DocumentFile
+) -> tuple[list[Difference], list[Difference]]:
     """Sentences and documents whose chrF differs, the largest differences first.
 
     chrF, because BLEU says little about a single sentence.
@@ -189,8 +193,8 @@ def paired_test(
     return signature, scores[name]
 
 
-def _largest(found: list[Difference]) -> list[Difference]:
-    changed = [each for each in found if each.system != each.baseline]
+def _largest(differences: list[Difference]) -> list[Difference]:
+    changed = [each for each in differences if each.system != each.baseline]
     return sorted(changed, key=lambda each: -abs(each.system - each.baseline))
 
 
@@ -201,7 +205,7 @@ def _chrf(hypothesis: str, reference: str) -> float:
     return float(_CHRF.sentence_score(hypothesis, [reference]).score)
 
 
-def _segments(name: str, side: Side) -> list[str]:
+def _segments(name: str, side: DocumentFile) -> list[str]:
     return side.joined if name == "dbleu" else side.sentences
 
 

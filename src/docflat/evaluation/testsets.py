@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
-from docflat.data.documents import DOCUMENT_LINE, OPENERS, Boundaries, Pair, kind_of, read_documents, read_source
+from docflat.data.documents import DOCUMENT_LINE, OPENERS, Boundaries, FilePair, kind_of, read_documents, read_source
 from docflat.support.errors import InputError
 
 Language = Literal["source", "target"]  # which side of a TSV or JSONL file is meant
@@ -29,7 +29,7 @@ class Marking:
 
 
 @dataclass(frozen=True)
-class Side:
+class DocumentFile:
     """One side of a test set; line `lines[d][i]` of the file holds `documents[d][i]`."""
 
     file: Path
@@ -50,12 +50,12 @@ class Side:
         return [" ".join(document) for document in self.documents]
 
 
-def read_reference(file: Path, marking: Marking) -> Side:
+def read_reference(file: Path, marking: Marking) -> DocumentFile:
     """The references, whose documents all other files follow."""
     return _without_empty_documents(_read(file, marking, "target"))
 
 
-def read_beside(file: Path, reference: Side, marking: Marking, language: Language = "target") -> Side:
+def read_beside(file: Path, reference: DocumentFile, marking: Marking, language: Language = "target") -> DocumentFile:
     """Sentences for those of the reference: in the same documents, or, in a text file, on the same lines.
 
     A text file may also have no boundaries at all, and a line for each sentence of the reference. Read by line, an
@@ -66,15 +66,15 @@ def read_beside(file: Path, reference: Side, marking: Marking, language: Languag
         lines = None if kind_of(file) else _lines_beside(file, reference)
         if lines is None:
             raise _disagreement(side, reference)
-        side = Side(file, *lines)
+        side = DocumentFile(file, *lines)
     return _without_empty_documents(side)
 
 
-def _read(file: Path, marking: Marking, language: Language) -> Side:
-    given = (marking.boundaries, marking.docids, marking.starts)
+def _read(file: Path, marking: Marking, language: Language) -> DocumentFile:
+    marks = (marking.boundaries, marking.docids, marking.starts)
     both_sides = language == "target" and kind_of(file)
     documents, starts = [], []
-    for document in read_documents(Pair(file, None, *given)) if both_sides else read_source(file, *given):
+    for document in read_documents(FilePair(file, None, *marks)) if both_sides else read_source(file, *marks):
         sentences = document.target if both_sides else document.source
         if sentences is None:
             raise InputError("no target in this file", file, document.line)
@@ -82,7 +82,7 @@ def _read(file: Path, marking: Marking, language: Language) -> Side:
         starts.append(document.line)
     step = 0 if kind_of(file) == ".jsonl" and _count_lines(file) == len(documents) else 1  # 0: a document a line
     lines = [[start + step * i for i in range(len(each))] for start, each in zip(starts, documents, strict=True)]
-    return Side(file, documents, lines)
+    return DocumentFile(file, documents, lines)
 
 
 def _count_lines(file: Path) -> int:
@@ -90,7 +90,7 @@ def _count_lines(file: Path) -> int:
         return sum(1 for _ in stream)
 
 
-def _lines_beside(file: Path, reference: Side) -> tuple[list[list[str]], list[list[int]]] | None:
+def _lines_beside(file: Path, reference: DocumentFile) -> tuple[list[list[str]], list[list[int]]] | None:
     """Line by line where the file has as many lines as the reference has sentences, or lines; else nothing."""
     lines = next(read_source(file, "none")).source
     total = sum(reference.sizes)
@@ -111,7 +111,7 @@ def _lines_beside(file: Path, reference: Side) -> tuple[list[list[str]], list[li
     return [[lines[line - 1] for line in document] for document in places], places
 
 
-def _disagreement(side: Side, reference: Side) -> InputError:
+def _disagreement(side: DocumentFile, reference: DocumentFile) -> InputError:
     """What is said where sentences or documents are not as many: the first document that differs, if it is known."""
     here, there = sum(side.sizes), sum(reference.sizes)
     message = f"{here} sentences, but {reference.file} has {there}"
@@ -130,7 +130,7 @@ def _disagreement(side: Side, reference: Side) -> InputError:
     return InputError(message, side.file, side.lines[number - 1][0])
 
 
-def _without_empty_documents(side: Side) -> Side:
+def _without_empty_documents(side: DocumentFile) -> DocumentFile:
     for number, (document, lines) in enumerate(zip(side.documents, side.lines, strict=True), 1):
         if not any(sentence.strip() for sentence in document):
             raise InputError(f"document {number} is empty: there is no word in it", side.file, lines[0])

@@ -28,7 +28,7 @@ class Transformer(nn.Module):
     """Encoder and decoder over flat batches."""
 
     selections: ClassVar[tuple[SelectionName, ...]] = ()  # what it reads of a side beside its rows
-    slot: ClassVar[bool] = False  # whether rows have a place for a vector
+    vector_slot: ClassVar[bool] = False  # whether rows have a place for a vector
     reach: ClassVar[Reach] = "row"  # of the attention of its layers
     paired: ClassVar[bool] = False  # a sentence of a target row reads that of the source row which it translates
     restarts: ClassVar[bool] = False  # positions count from the start of a sentence, as in stage I, not of a row

@@ -10,7 +10,7 @@ from pathlib import Path
 from docflat.data.corpus import Corpus
 from docflat.data.subwords import Subwords
 from docflat.evaluation.contrastive.examples import ContrastiveExample, grouped, read_contrastive
-from docflat.evaluation.testsets import Marking, Side, read_beside, read_reference
+from docflat.evaluation.testsets import DocumentFile, Marking, read_beside, read_reference
 from docflat.reproduce.grid import DATASETS, set_of
 from docflat.support.errors import InputError
 
@@ -32,11 +32,11 @@ class TestSet:
         return None if source is None or target is None else cls(source, target)
 
     @cached_property
-    def reference(self) -> Side:
+    def reference(self) -> DocumentFile:
         return read_reference(self.target_path, Marking())
 
     @cached_property
-    def source(self) -> Side:
+    def source(self) -> DocumentFile:
         return read_beside(self.source_path, self.reference, Marking(), "source")
 
     @cached_property

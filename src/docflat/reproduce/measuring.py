@@ -17,7 +17,7 @@ from docflat.decoding.settings import DecodingSettings
 from docflat.evaluation.contrastive.examples import accuracies, is_right
 from docflat.evaluation.contrastive.scoring import score_examples
 from docflat.evaluation.metrics import Metrics, SegmentMean
-from docflat.evaluation.testsets import Marking, Side, read_beside
+from docflat.evaluation.testsets import DocumentFile, Marking, read_beside
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
 from docflat.support.atomic import write_whole
 from docflat.translation.translator import Translator
@@ -61,16 +61,16 @@ def translate(translator: Translator, test: TestSet, out: Path, **settings: Any)
     return seconds
 
 
-def read_translation(path: Path, test: TestSet) -> Side:
+def read_translation(path: Path, test: TestSet) -> DocumentFile:
     return read_beside(path, test.reference, Marking())
 
 
-def bleu_scores(side: Side, test: TestSet) -> Numbers:
+def bleu_scores(side: DocumentFile, test: TestSet) -> Numbers:
     metrics = Metrics(test.reference, ["bleu", "dbleu"])
     return {result.metric: (result.score, result.signature) for result in metrics.evaluate(side, bootstrap=0)}
 
 
-def comet_scores(side: Side, test: TestSet, checkpoint: str) -> tuple[list[float], str]:
+def comet_scores(side: DocumentFile, test: TestSet, checkpoint: str) -> tuple[list[float], str]:
     """Of each sentence, and the signature."""
     metric = Metrics(test.reference, ["comet"], source=test.source, checkpoint=checkpoint).metrics["comet"]
     assert isinstance(metric, SegmentMean)

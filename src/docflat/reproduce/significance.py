@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from docflat.evaluation.metrics import Metrics, paired_test
-from docflat.evaluation.testsets import Side
+from docflat.evaluation.testsets import DocumentFile
 
 LEVEL = 0.05
 TRIALS = 10_000
@@ -20,7 +20,7 @@ SEED = 12345  # sacreBLEU's
 SIGNATURE = f"test:randomisation|two-sided|trials:{TRIALS}|against:doc2doc"
 
 
-def bleu_p(reference: Side, baseline: Side, system: Side) -> float:
+def bleu_p(reference: DocumentFile, baseline: DocumentFile, system: DocumentFile) -> float:
     (metric,) = Metrics(reference, ["bleu"]).metrics.values()
     systems = [(str(side.file), side.sentences) for side in (baseline, system)]
     _, (_, found) = paired_test("ar", systems, metric, TRIALS)

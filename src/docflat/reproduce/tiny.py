@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docflat.data.documents import Pair
+from docflat.data.documents import FilePair
 from docflat.data.preparing import prepare
 from docflat.evaluation.contrastive.examples import ContrastiveExample, to_json
 from docflat.evaluation.probe.language import PRONOUNS, Language, ProbeDocument
@@ -62,12 +62,12 @@ def _make_dataset(folder: Path, name: str, language: Language) -> None:
     write_whole(folder / name / "contrapro.jsonl", "".join(f"{to_json(example)}\n" for example in examples))
 
 
-def _write(folder: Path, split: str, documents: list[ProbeDocument]) -> Pair:
+def _write(folder: Path, split: str, documents: list[ProbeDocument]) -> FilePair:
     files = folder / f"{split}.en", folder / f"{split}.de"
     for file, side in zip(files, ("source", "target"), strict=True):
         text = "\n\n".join("\n".join(getattr(one.document, side)) for one in documents)
         write_whole(file, text + "\n")
-    return Pair(*files)
+    return FilePair(*files)
 
 
 def contrastive_examples(document: ProbeDocument) -> list[ContrastiveExample]:

@@ -75,8 +75,8 @@ class _Reader:
 
     def check(self, fits: bool, what: str, value: object, where: str, hint: str = "") -> None:
         if not fits:
-            found = "nothing" if value is None else repr(value)
-            raise self.error(where, f"expected {what}, found {found}{hint}")
+            shown = "nothing" if value is None else repr(value)
+            raise self.error(where, f"expected {what}, found {shown}{hint}")
 
     def instance(self, cls: Any, mapping: Any, where: str) -> Any:
         self.check(isinstance(mapping, Mapping), "keys and values", mapping, where)
@@ -131,11 +131,11 @@ def _find_lines(root: yaml.Node | None, path: File) -> dict[str, int]:
     import yaml
 
     lines: dict[str, int] = {}
-    todo, seen = [(root, "")], set()
+    todo, visited = [(root, "")], set()
     for node, where in todo:
-        if id(node) in seen:  # an alias, which may even contain itself
+        if id(node) in visited:  # an alias, which may even contain itself
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         inner: list[tuple[str, yaml.Node, yaml.Node]] = []
         if isinstance(node, yaml.MappingNode):
             inner = [(f"{where}.{key.value}".lstrip("."), key, value) for key, value in node.value]

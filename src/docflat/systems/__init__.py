@@ -104,7 +104,7 @@ class System:
             vocabulary.text_size,
             vocabulary.size - vocabulary.text_size,
             target_context=rows.target_context is not False,
-            slot=self.model.slot,
+            vector_slot=self.model.vector_slot,
             selections=self.model.selections,
         )
 

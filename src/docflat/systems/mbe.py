@@ -27,7 +27,7 @@ from docflat.model.transformer import Transformer
 
 
 class MBE(Transformer):
-    slot: ClassVar[bool] = True
+    vector_slot: ClassVar[bool] = True
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:
         super().__init__(sizes, vocabulary, dropout)

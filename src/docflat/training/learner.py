@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from docflat.data.batches import Batches
+from docflat.data.batches import DocumentBatches
 from docflat.model.batch import Batch
 from docflat.model.layers import has_kernel
 from docflat.model.transformer import Transformer
@@ -73,7 +73,7 @@ class Learner:
         sizes = self.model.sizes
         return torch.empty(1, sizes.heads, sizes.dim // sizes.heads, dtype=dtype, device=self.processes.device)
 
-    def prepare(self, batches: Batches) -> None:
+    def prepare(self, batches: DocumentBatches) -> None:
         """Get ready for batches like these."""
         if self.records:
             # Those of the first epoch, also when a later one goes on: what is recorded must not depend on that.

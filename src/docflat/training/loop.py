@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from docflat import __version__
-from docflat.data.batches import Batches
+from docflat.data.batches import DocumentBatches
 from docflat.data.corpus import Array, Corpus
 from docflat.data.subwords import Subwords
 from docflat.model.transformer import Transformer
@@ -230,7 +230,7 @@ class StageTraining:
             ends = ends or bool(self.processes.sum(late.to(self.processes.device)).item())
         return bool(ends)
 
-    def _open(self) -> tuple[Batches, Validation]:
+    def _open(self) -> tuple[DocumentBatches, Validation]:
         """What is trained on, and what it is measured with."""
         batches, plan = self._batches(self.data.train, self.times), self._batches(self.data.valid).plan()
         for split, rows in (("train", batches.plan().rows), ("valid", plan.rows)):
@@ -238,8 +238,8 @@ class StageTraining:
                 raise InputError("no sentence has both sides and fits into rows.max_tokens", self.recipe.data / split)
         return batches, Validation(self.data.valid, plan, self.stage.validation_sample, self.processes)
 
-    def _batches(self, corpus: Corpus, times: Array | None = None) -> Batches:
-        return Batches(
+    def _batches(self, corpus: Corpus, times: Array | None = None) -> DocumentBatches:
+        return DocumentBatches(
             corpus.documents,
             corpus.source,
             corpus.target,

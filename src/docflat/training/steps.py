@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from torch import Tensor
 
-from docflat.data.batches import Batches, Plan
+from docflat.data.batches import DocumentBatches, Plan
 from docflat.model.batch import Batch
 from docflat.training.torchrun import Processes
 from docflat.weights.folders import Progress
@@ -33,7 +33,7 @@ class Step:
 
 
 def steps_from(
-    batches: Batches,
+    batches: DocumentBatches,
     seeds: list[int],
     progress: Progress,
     accumulate: int,

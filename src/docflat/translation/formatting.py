@@ -75,10 +75,10 @@ def _within(span: Span, outer: Span) -> bool:
 
 def _walk(nodes: Sequence[_Node]) -> list[_Node]:
     """In the order they start; outer ones first."""
-    found = []
+    nodes_in_order = []
     for node in nodes:
-        found += [node, *_walk(node.children)]
-    return found
+        nodes_in_order += [node, *_walk(node.children)]
+    return nodes_in_order
 
 
 def _place(node: _Node, image: _Image) -> None:
@@ -143,21 +143,21 @@ def _part(left: _Node, right: _Node, text: str) -> None:
         right.start = min(highest, right.end, right.start + len(blank) - len(blank.lstrip()))
 
 
-def _densest(own: list[int], others: set[int]) -> list[int]:
+def _densest(words: list[int], others: set[int]) -> list[int]:
     """Of a span's words, those of the stretch in which they most outnumber the words of others.
 
     A verb that goes to the end of the sentence does not take all that is before it into the bold.
     """
     ranks = sorted(others)
     best, start, total = (0, 0, 0), 0, 0
-    for end, word in enumerate(own):
+    for end, word in enumerate(words):
         if end:
-            total -= bisect(ranks, word) - bisect(ranks, own[end - 1])
+            total -= bisect(ranks, word) - bisect(ranks, words[end - 1])
         if total <= 0:
             total, start = 0, end
         total += 1
         best = max(best, (total, -start, -end))
-    return own[-best[1] : -best[2] + 1]
+    return words[-best[1] : -best[2] + 1]
 
 
 class _Image:
@@ -170,15 +170,15 @@ class _Image:
             self.starts.append(self.starts[-1] + len(piece.text))
 
     def stretch(self, span: Span) -> Range:
-        found = []
+        images = []
         for piece, offset in zip(self.pieces, self.starts, strict=False):
             start, end = max(span.start, piece.source[0]), min(span.end, piece.source[1])
             if start < end:
                 inside = self._inside(piece, start, end)
                 if inside is not None:
-                    found.append((offset + inside[0], offset + inside[1]))
-        if found:
-            return min(start for start, _ in found), max(end for _, end in found)
+                    images.append((offset + inside[0], offset + inside[1]))
+        if images:
+            return min(start for start, _ in images), max(end for _, end in images)
         return self.point(span.start)  # it has no words: blanks in bold
 
     def _inside(self, piece: Piece, start: int, end: int) -> Range | None:
@@ -192,25 +192,25 @@ class _Image:
         if (start, end) == piece.source:
             return 0, len(piece.text)
         words = [(first + a, first + b) for a, b in find_words(self.source[first:last])]
-        own = [n for n, (a, b) in enumerate(words) if a < end and start < b]
+        covered = [n for n, (a, b) in enumerate(words) if a < end and start < b]
         target = find_words(piece.text)
-        if not own or not target:
+        if not covered or not target:
             return None
-        linked = sorted({t for s, t in piece.links if own[0] <= s <= own[-1]})
+        linked = sorted({t for s, t in piece.links if covered[0] <= s <= covered[-1]})
         if not linked:  # by its place
-            linked = [min(len(target) - 1, n * len(target) // len(words)) for n in (own[0], own[-1])]
+            linked = [min(len(target) - 1, n * len(target) // len(words)) for n in (covered[0], covered[-1])]
         else:
-            others = {t for s, t in piece.links if not own[0] <= s <= own[-1]}
+            others = {t for s, t in piece.links if not covered[0] <= s <= covered[-1]}
             linked = _densest(linked, others.difference(linked))
-        before, after = (self.source[words[n][0]].isalnum() for n in (own[0], own[-1]))
+        before, after = (self.source[words[n][0]].isalnum() for n in (covered[0], covered[-1]))
         # Without punctuation at an end where the source has none: bold does not take the full stop with it.
         while after and len(linked) > 1 and not piece.text[target[linked[-1]][0]].isalnum():
             linked.pop()
         while before and len(linked) > 1 and not piece.text[target[linked[0]][0]].isalnum():
             linked.pop(0)
-        into, out = start - words[own[0]][0], words[own[-1]][1] - end  # letters of a word before it, after it
-        left = self._cut(words[own[0]], piece.text, target[linked[0]], max(0, into), after=False)
-        right = self._cut(words[own[-1]], piece.text, target[linked[-1]], max(0, out), after=True)
+        into, out = start - words[covered[0]][0], words[covered[-1]][1] - end  # letters of a word before it, after it
+        left = self._cut(words[covered[0]], piece.text, target[linked[0]], max(0, into), after=False)
+        right = self._cut(words[covered[-1]], piece.text, target[linked[-1]], max(0, out), after=True)
         return min(left, right), right
 
     def _cut(self, word: Range, text: str, linked: Range, letters: int, after: bool) -> int:
@@ -218,11 +218,11 @@ class _Image:
 
         The word it is linked to is cut likewise, if it has these letters there, or all others; else it is whole.
         """
-        own, new = self.source[slice(*word)], text[slice(*linked)]
+        old, new = self.source[slice(*word)], text[slice(*linked)]
         if after:
-            own, new = own[::-1], new[::-1]
-        others = own[letters:]
-        into = letters if own[:letters] == new[:letters] else len(new) - len(others) if new.endswith(others) else 0
+            old, new = old[::-1], new[::-1]
+        others = old[letters:]
+        into = letters if old[:letters] == new[:letters] else len(new) - len(others) if new.endswith(others) else 0
         return linked[1] - into if after else linked[0] + into
 
     def point(self, place: int) -> Range:
@@ -242,8 +242,8 @@ class _Image:
         words, target = find_words(self.source[first:last]), find_words(piece.text)
         touched = [char.isalnum() for char in (self.source[place - 1], self.source[place])]
         if touched[0] != touched[1]:  # a note goes where its word goes, and a mark with the word after it
-            own = next((n for n, word in enumerate(words) if first + word[touched[0]] == place), None)
-            linked = [t for s, t in piece.links if s == own]
+            touching = next((n for n, word in enumerate(words) if first + word[touched[0]] == place), None)
+            linked = [t for s, t in piece.links if s == touching]
             if linked:
                 return target[max(linked)][1] if touched[0] else target[min(linked)][0]
         before = {n for n, (_, end) in enumerate(words) if first + end <= place}

@@ -39,28 +39,28 @@ class Glossary:
 
     def find(self, sentence: str, fixed: Sequence[Range] = ()) -> list[Wanted]:
         """Where its terms are in a sentence, outside of what is fixed; of those that overlap, the first."""
-        found: list[Wanted] = []
+        hits: list[Wanted] = []
         for start, end in self._terms.find(sentence):
             term = " ".join(sentence[start:end].split())
             translation = self._entries.get(term) or (self._initial[term] if _is_first(sentence, start) else None)
-            free = not any(a < end and start < b for a, b in [*fixed, *(place for place, _ in found)])
+            free = not any(a < end and start < b for a, b in [*fixed, *(place for place, _ in hits)])
             if translation is not None and free:
-                found.append(((start, end), translation))
-        return found
+                hits.append(((start, end), translation))
+        return hits
 
 
 def has_all(target: str, translations: Sequence[str]) -> bool:
-    """Whether a sentence has each of these as often as it is given; endings may differ, as words are inflected."""
+    """Whether a sentence has each translation as often as the list has it; endings may differ: words are inflected."""
     tokens = list(_TOKEN.finditer(target))
     free = [True] * len(tokens)
     for translation in sorted(translations, key=len, reverse=True):  # "apple" is not found in "red apple" again
         words = _TOKEN.findall(translation)
         for start in range(len(tokens) - len(words) + 1):
-            given = words
+            expected = words
             if _is_first(target, tokens[start].start()):
-                given = [_capital(words[0], tokens[start][0]), *words[1:]]
+                expected = [_capital(words[0], tokens[start][0]), *words[1:]]
             here = range(start, start + len(words))
-            if all(free[n] and _alike(tokens[n][0], word) for n, word in zip(here, given, strict=True)):
+            if all(free[n] and _alike(tokens[n][0], word) for n, word in zip(here, expected, strict=True)):
                 for n in here:
                     free[n] = False
                 break
@@ -80,8 +80,8 @@ def _is_first(sentence: str, start: int) -> bool:
     return not any(map(str.isalnum, sentence[:start]))
 
 
-def _capital(word: str, seen: str) -> str:
-    return word[0].upper() + word[1:] if seen[0].isupper() else word
+def _capital(word: str, model: str) -> str:
+    return word[0].upper() + word[1:] if model[0].isupper() else word
 
 
 def _alike(word: str, other: str) -> bool:

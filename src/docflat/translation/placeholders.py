@@ -36,8 +36,8 @@ _CHOICE = re.compile(r"\{\s*[\w.]{1,80}\s*,\s*(?:plural|select|selectordinal)\s*
 _SELECTOR = re.compile(r"\s*(?:offset:[0-9]{1,9}\s*)?(?:=[0-9]{1,9}|[\w-]{1,80})\s*\{")
 _BRACE = re.compile(r"[{}]")
 _CHOICE_END = re.compile(r"\s*\}")
-_LONGEST = 10_000  # characters of a text that may be such a message
-_DEEPEST = 20  # such messages in each other
+_LONGEST_CHOICE = 10_000  # characters of a text that may be such a message
+_DEEPEST_CHOICE = 20  # such messages in each other
 # Columns: blanks that nobody puts between the words of a sentence. After an option of a program fewer will do.
 _COLUMNS = re.compile(r"(?<=\S)(?: {4,}| *\t[ \t]*)(?=\S)")
 _OPTION = re.compile(r"\s*(-{1,2}[A-Za-z?][^\n]{0,80}?)( {2,}| *\t[ \t]*)(?=\S)")
@@ -56,22 +56,22 @@ def find_placeholders(text: str) -> list[Range]:
     """All of a text, in order."""
     choices = find_choices(text)
     option = _OPTION.match(text)
-    found = [option.span(1)] if option else []
+    places = [option.span(1)] if option else []
     if choices:  # the number that it is about
-        found += [match.span() for match in re.finditer("#", text)]
-    found += _find_in_words(text)
+        places += [match.span() for match in re.finditer("#", text)]
+    places += _find_in_words(text)
     # What an option of a program or a text to choose has in braces is no placeholder of its own.
-    return sorted(place for place in join_ranges(found) if not overlap(place, choices))
+    return sorted(place for place in join_ranges(places) if not overlap(place, choices))
 
 
 def _find_in_words(text: str) -> list[Range]:
-    found = []
+    places = []
     for match in _PLACEHOLDER.finditer(text):
         start, end = match.span()
         if "://" in match[0] or match[0].lower().startswith("www."):
             end = start + len(_trim(match[0]))
-        found.append((start, end))
-    return found
+        places.append((start, end))
+    return places
 
 
 def find_joints(text: str) -> list[Range]:
@@ -97,13 +97,13 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 def find_choices(text: str) -> list[Range]:
     """The frame of messages that choose between texts: `{n, plural, one {`, `} other {`, `}}`."""
-    found: list[Range] = []
-    place = 0 if len(text) <= _LONGEST else len(text)
+    frame: list[Range] = []
+    place = 0 if len(text) <= _LONGEST_CHOICE else len(text)
     while match := _CHOICE.search(text, place):
         read = _read_choice(text, match, 0)
-        found += read or []
+        frame += read or []
         place = read[-1][1] if read else match.end()
-    return found
+    return frame
 
 
 def _read_choice(text: str, opening: re.Match[str], depth: int) -> list[Range] | None:
@@ -119,7 +119,7 @@ def _read_choice(text: str, opening: re.Match[str], depth: int) -> list[Range] |
             inner = _CHOICE.match(text, brace.start())
             if inner is None:  # a placeholder in the text
                 place = text.find("}", brace.start()) + 1 or len(text)
-            elif depth < _DEEPEST and (read := _read_choice(text, inner, depth + 1)):
+            elif depth < _DEEPEST_CHOICE and (read := _read_choice(text, inner, depth + 1)):
                 joints += read
                 place = read[-1][1]
             else:
@@ -220,12 +220,12 @@ def find_again(source: str, ranges: Sequence[Range], target: str) -> list[int] |
             if len(before) != len(after):
                 return None
             places[part] = list(zip(before, after, strict=True))
-    found = []
+    starts = []
     for start, end in ranges:
         again = dict(places[source[start:end]]).get(start)
         if again is None:  # it is inside of a longer word
             return None
-        found.append(again)
-    taken = sorted((place, place + end - start) for place, (start, end) in zip(found, ranges, strict=True))
+        starts.append(again)
+    taken = sorted((place, place + end - start) for place, (start, end) in zip(starts, ranges, strict=True))
     overlaps = any(left[1] > right[0] for left, right in pairwise(taken))
-    return None if overlaps else found
+    return None if overlaps else starts

@@ -18,19 +18,19 @@ def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()
         import sentencex
     except ImportError:
         raise InputError("splitting text into sentences needs sentencex: pip install 'docflat[files]'") from None
-    found: list[Range] = []
+    sentences: list[Range] = []
     start = end = 0
     for piece in sentencex.segment(language, text):
         end += len(piece)
         if end < len(text) and (_inside(end, whole) or not _has_letter(text[start:end])):
             continue  # "1." is no sentence; it goes with what it numbers
-        found.append((start, end))
+        sentences.append((start, end))
         start = end
     if start < len(text):  # what the last one would not take
-        found.append((start, len(text)))
-    if len(found) > 1 and not _has_letter(text[slice(*found[-1])]):
-        found[-2:] = [(found[-2][0], found[-1][1])]
-    return [stripped for piece in found if (stripped := strip(text, *piece)) is not None]
+        sentences.append((start, len(text)))
+    if len(sentences) > 1 and not _has_letter(text[slice(*sentences[-1])]):
+        sentences[-2:] = [(sentences[-2][0], sentences[-1][1])]
+    return [stripped for piece in sentences if (stripped := strip(text, *piece)) is not None]
 
 
 def _inside(place: int, ranges: Sequence[Range]) -> bool:

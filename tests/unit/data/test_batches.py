@@ -11,7 +11,7 @@ import pytest
 from torch import Tensor
 
 from conftest import LiteralRow, corpus_of, literal_rows, numbered_documents, ragged_lengths
-from docflat.data.batches import Batches, Plan, cut
+from docflat.data.batches import DocumentBatches, Plan, cut
 from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.model.batch import Batch
@@ -42,9 +42,9 @@ def test_a_corpus_in_its_own_order(
     target_context = layout.target_context
     settings = RowSettings(context=context, max_tokens=max_tokens, window=window, target_context=target_context)
     # The slot counts for the budget; a row that fills it without must lose context, or go.
-    fitting = replace(settings, max_tokens=min(max_tokens, budget - layout.slot))
-    expected = greedy_cut(literal_rows(documents, fitting, layout), budget, layout.slot)
-    plan = Batches(*corpus_of(documents), settings, layout, budget).plan()
+    fitting = replace(settings, max_tokens=min(max_tokens, budget - layout.vector_slot))
+    expected = greedy_cut(literal_rows(documents, fitting, layout), budget, layout.vector_slot)
+    plan = DocumentBatches(*corpus_of(documents), settings, layout, budget).plan()
     assert len(plan) == len(expected)
     for number, rows in enumerate(expected):
         groups = [(row.document, row.place // window if window else 0) for row in rows]
@@ -62,7 +62,7 @@ def test_without_the_document_mask_a_batch_is_one_group(budget: int) -> None:
     documents = numbered_documents(ragged_lengths(np.random.default_rng(4), documents=9))
     settings = RowSettings(max_tokens=30, document_mask=False)
     expected = greedy_cut(literal_rows(documents, settings, INDEXED), budget)
-    plan = Batches(*corpus_of(documents), settings, INDEXED, budget).plan()
+    plan = DocumentBatches(*corpus_of(documents), settings, INDEXED, budget).plan()
     assert len(plan) == len(expected)
     assert any(len({row.document for row in rows}) > 1 for rows in expected)
     for number, rows in enumerate(expected):
@@ -76,7 +76,7 @@ def test_without_the_document_mask_a_window_still_holds_or_is_refused() -> None:
         settings = RowSettings(context=0, document_mask=False, window=3)
     except ValueError:
         return
-    (batch,) = (Batches(*corpus, settings, INDEXED, 600).plan()[0],)
+    (batch,) = (DocumentBatches(*corpus, settings, INDEXED, 600).plan()[0],)
     assert batch.target.groups.lengths.max() <= 3 * 3  # three rows of a start symbol and two words
 
 
@@ -106,7 +106,7 @@ def check_epoch(
     for which in range(1, len(stream) - 1):
         more = [*stream[which], stream[which + 1][0]]
         tokens = max(sum(len(row.source) for row in more), sum(len(row.target) for row in more))
-        assert tokens + layout.slot * len(more) > budget
+        assert tokens + layout.vector_slot * len(more) > budget
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -130,7 +130,7 @@ def test_an_epoch_of_training(
         document_mask=mask,
         target_context=layout.target_context,
     )
-    batches = Batches(*corpus_of(documents), settings, layout, budget)
+    batches = DocumentBatches(*corpus_of(documents), settings, layout, budget)
     plan = batches.plan(np.random.default_rng([seed, 0]))
     check_epoch(plan, literal_rows(documents, settings, layout), budget, mask, layout)
 
@@ -141,7 +141,9 @@ def contents(plan: Plan) -> list[list[int]]:
 
 @pytest.mark.parametrize("lengths", [[[(4, 5)] * 7] * 60, [[(4, 5)] * 420]], ids=["documents", "one document"])
 def test_seeds_and_epochs(lengths: list[list[tuple[int, int]]]) -> None:
-    batches = Batches(*corpus_of(numbered_documents(lengths)), RowSettings(context=1, max_tokens=40), INDEXED, 240)
+    batches = DocumentBatches(
+        *corpus_of(numbered_documents(lengths)), RowSettings(context=1, max_tokens=40), INDEXED, 240
+    )
     same = [batches.plan(np.random.default_rng([7, 0])) for _ in range(2)]
     assert contents(same[0]) == contents(same[1])
     for number in range(len(same[0])):
@@ -161,7 +163,7 @@ def test_irrelevant_global_context_mixes_documents() -> None:
     corpus = corpus_of(documents)
     settings = RowSettings(context=2, global_context="irrelevant", document_mask=False, index_shift=0)
     rows = {row.sentence: row for row in literal_rows(documents, settings, INDEXED)}
-    plan = Batches(*corpus, settings, INDEXED, 512).plan(np.random.default_rng(0))
+    plan = DocumentBatches(*corpus, settings, INDEXED, 512).plan(np.random.default_rng(0))
     seen, pairs, same = [], 0, 0
     for number in range(len(plan)):
         found = [rows[sentence] for sentence in sentences_of(plan[number])]
@@ -180,7 +182,7 @@ def test_context_free_rows_do_not_come_between_the_others() -> None:
     """Without the mask, the rows of a batch see each other; context-free ones, mixed in, are only left out of it."""
     documents = numbered_documents([[(3, 3)] * 10] * 60)
     settings = RowSettings(context=2, global_context="irrelevant", document_mask=False, context_free=0.2)
-    plan = Batches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(0))
+    plan = DocumentBatches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(0))
     for number in range(len(plan)):
         target = plan[number].target
         sentences = dict.fromkeys(target.sentences.lengths.tolist())
@@ -197,7 +199,7 @@ def test_irrelevant_global_context_cannot_be_had_with_the_mask() -> None:
 def test_context_free_rows_are_groups_of_their_own(mask: bool) -> None:
     documents = numbered_documents([[(2, 3)] * 5] * 40)
     settings = RowSettings(context_free=0.5, index_shift=0, document_mask=mask)
-    plan = Batches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(0))
+    plan = DocumentBatches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(0))
     alone: set[int] = set()
     together: set[int] = set()
     for number in range(len(plan)):
@@ -219,7 +221,7 @@ def test_context_free_rows_are_groups_of_their_own(mask: bool) -> None:
 def test_index_tokens_stop_at_the_last_one_and_shift_on_both_sides() -> None:
     documents = numbered_documents([[(1, 1)] * 9])
     settings = RowSettings(context=1, index_shift=0)
-    batch = Batches(*corpus_of(documents), settings, INDEXED, 512).plan()[0]
+    batch = DocumentBatches(*corpus_of(documents), settings, INDEXED, 512).plan()[0]
     for side in (batch.source, batch.target):
         starts = [token for token in side.tokens.tolist() if 100 <= token < 1000]
         assert starts == [100, 100, 101, 101, 102, 102, 103, 103, 104, 104, 105, 105, 105, 105, 105, 105, 105]
@@ -227,7 +229,7 @@ def test_index_tokens_stop_at_the_last_one_and_shift_on_both_sides() -> None:
     settings = RowSettings(context=1, index_shift=1)
     found = set()
     for seed in range(30):
-        batch = Batches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(seed))[0]
+        batch = DocumentBatches(*corpus_of(documents), settings, INDEXED, 512).plan(np.random.default_rng(seed))[0]
         source, target = (
             [token for token in side.tokens.tolist() if 100 <= token < 1000] for side in (batch.source, batch.target)
         )
@@ -242,7 +244,7 @@ def test_an_epoch_with_mixed_groups() -> None:
     documents = numbered_documents([[(3, 3)] * 8] * 200)
     rows = {row.sentence: row for row in literal_rows(documents, RowSettings(context=2), SLOT)}
     settings = RowSettings(context=2, mixed=0.5, index_shift=0)
-    plan = Batches(*corpus_of(documents), settings, SLOT, 300).plan(np.random.default_rng(0))
+    plan = DocumentBatches(*corpus_of(documents), settings, SLOT, 300).plan(np.random.default_rng(0))
     seen, mixed_rows, mixed_pairs, same = [], 0, 0, 0
     for number in range(len(plan)):
         batch = plan[number]

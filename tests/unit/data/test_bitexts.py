@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from docflat.cli.dispatch import run
 from docflat.data import bitexts, tmx
 from docflat.data.corpus import Corpus
-from docflat.data.documents import Document, Pair, read_documents, read_source
+from docflat.data.documents import Document, FilePair, read_documents, read_source
 from docflat.data.subwords import Subwords
 from docflat.support.errors import InputError
 
@@ -95,7 +95,7 @@ def read(
     folder: Path, name: str, text: str | bytes, languages: tuple[str, str] | None = None, **options: str
 ) -> list[Document]:
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return list(read_documents(Pair(folder / name, languages=languages, **options)))  # type: ignore[arg-type]
+    return list(read_documents(FilePair(folder / name, languages=languages, **options)))  # type: ignore[arg-type]
 
 
 def sides(documents: list[Document]) -> list[tuple[list[str], list[str] | None]]:
@@ -201,11 +201,11 @@ def test_source_sides_alone(tmp_path: Path) -> None:
 def test_what_does_not_go_with_them(tmp_path: Path) -> None:
     for name in ("a.tmx", "a.po.gz", "a.xlf"):
         with pytest.raises(InputError, match="boundaries 'empty-lines' do not go with a"):
-            Pair(tmp_path / name, boundaries="empty-lines")
+            FilePair(tmp_path / name, boundaries="empty-lines")
         with pytest.raises(InputError, match="boundaries 'auto' do not go with a"):
-            Pair(tmp_path / name, docids=tmp_path / "ids")
+            FilePair(tmp_path / name, docids=tmp_path / "ids")
         with pytest.raises(InputError, match=r"a \.\w+ file holds both sides"):
-            Pair(tmp_path / "a.en", tmp_path / name)
+            FilePair(tmp_path / "a.en", tmp_path / name)
 
 
 ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "b">]><tmx/>'
@@ -239,7 +239,7 @@ def test_what_is_broken_or_hostile(tmp_path: Path, name: str, text: str, message
 
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.tmx: cannot be read: No such file"):
-        list(read_documents(Pair(tmp_path / "a.tmx")))
+        list(read_documents(FilePair(tmp_path / "a.tmx")))
 
 
 @pytest.mark.parametrize("kind", ["text", "attribute", "whole"])
@@ -261,7 +261,7 @@ def test_a_long_memory_is_a_stream(tmp_path: Path) -> None:
     units = "".join(f'<tu><prop type="file">{i // 10}</prop>{sides}</tu>' for i in range(5000))
     (tmp_path / "a.tmx").write_text(f'<tmx><header srclang="en"/>{units}</tmx>')
     tracemalloc.start()
-    count = sum(1 for _ in read_documents(Pair(tmp_path / "a.tmx")))
+    count = sum(1 for _ in read_documents(FilePair(tmp_path / "a.tmx")))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (count, peak < 1 << 20) == (500, True)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docflat.data.documents import Document, Pair, read_documents, read_source
+from docflat.data.documents import Document, FilePair, read_documents, read_source
 from docflat.support.errors import InputError
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -35,9 +35,9 @@ def write(folder: Path, files: dict[str, str | bytes]) -> None:
         (folder / name).write_bytes(data)
 
 
-def pair_in(folder: Path, names: dict[str, str]) -> Pair:
-    """A Pair whose file names are taken in `folder`."""
-    return Pair(**{key: name if key == "boundaries" else folder / name for key, name in names.items()})  # type: ignore[arg-type]
+def pair_in(folder: Path, names: dict[str, str]) -> FilePair:
+    """A FilePair whose file names are taken in `folder`."""
+    return FilePair(**{key: name if key == "boundaries" else folder / name for key, name in names.items()})  # type: ignore[arg-type]
 
 
 def sides(documents: Iterator[Document]) -> list[tuple[list[str], list[str] | None]]:
@@ -276,7 +276,7 @@ KINDS = ["empty-lines", "d-lines", "docids", "starts", "none", "tsv", "json docu
 
 
 def marked(kind: str, documents: list[list[tuple[str, str]]]) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """The lines of each file in this marking, and what Pair is to be told."""
+    """The lines of each file in this marking, and what FilePair is to be told."""
     rows = [(s, t, str(n)) for n, document in enumerate(documents) for s, t in document]
     if kind == "tsv":
         return {"source": ["\t".join(row) for row in rows]}, {"source": "a.tsv"}
@@ -343,7 +343,7 @@ AB = {"source": "a", "target": "b"}
 XZ = lzma.compress(b"A\nB\n" * 1000)
 GZ = gzip.compress(b"A\nB\n" * 1000)
 
-# name, files, what Pair is told, the file and line the message must begin with, words it must have
+# name, files, what FilePair is told, the file and line the message must begin with, words it must have
 ERRORS: list[tuple[str, dict[str, str | bytes], dict[str, str], str, list[str]]] = [
     (
         "source longer",
@@ -692,7 +692,7 @@ def test_bad_input_is_named(
     assert len(rest) < 200
 
 
-# what Pair is told, the file it complains of, words
+# what FilePair is told, the file it complains of, words
 PAIR_ERRORS: list[tuple[dict[str, str], str, list[str]]] = [
     ({"source": "a", "docids": "i", "starts": "s"}, "a", ["docids", "starts", "at once"]),
     ({"source": "a", "boundaries": "paragraphs"}, "a", ["'paragraphs'", "one of auto, empty-lines"]),
@@ -731,13 +731,13 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Not chmod: root, who runs CI, may read everything.
     monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(InputError) as caught:
-        list(read_documents(Pair(tmp_path / "a")))
+        list(read_documents(FilePair(tmp_path / "a")))
     assert str(caught.value) == f"{tmp_path / 'a'}: cannot be read: Permission denied"
 
 
 def test_documents_before_an_error_come_first(tmp_path: Path) -> None:
     write(tmp_path, {"a": b"A\n\nB\n\n\xff\n"})
-    documents = read_documents(Pair(tmp_path / "a"))
+    documents = read_documents(FilePair(tmp_path / "a"))
     assert [next(documents).source, next(documents).source] == [["A"], ["B"]]
     with pytest.raises(InputError, match="a:5: not UTF-8"):
         next(documents)
@@ -790,14 +790,14 @@ def test_read_source_does_not_look_at_targets(tmp_path: Path) -> None:
 def test_long_sentence(tmp_path: Path) -> None:
     sentence = "word " * 5000
     write(tmp_path, {"a": f"{sentence}\n\nA\n"})
-    assert sides(read_documents(Pair(tmp_path / "a"))) == [([sentence], None), (["A"], None)]
+    assert sides(read_documents(FilePair(tmp_path / "a"))) == [([sentence], None), (["A"], None)]
 
 
 def test_a_huge_line_costs_few_copies(tmp_path: Path) -> None:
     size = 16 << 20
     write(tmp_path, {"a": b"x" * size + b"\n"})
     tracemalloc.start()
-    (document,) = read_documents(Pair(tmp_path / "a"))
+    (document,) = read_documents(FilePair(tmp_path / "a"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(document.source[0]) == size
@@ -809,7 +809,7 @@ def test_only_a_document_at_a_time_is_in_memory(tmp_path: Path) -> None:
     document = b"word\n" * 50 + b"\n"
     write(tmp_path, {"a": document * (size // len(document))})
     tracemalloc.start()
-    count = sum(1 for _ in read_documents(Pair(tmp_path / "a", tmp_path / "a")))
+    count = sum(1 for _ in read_documents(FilePair(tmp_path / "a", tmp_path / "a")))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == size // len(document)

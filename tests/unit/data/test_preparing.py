@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import docflat.data.preparing
 from docflat.data.corpus import Corpus, Counts
-from docflat.data.documents import Document, Pair
+from docflat.data.documents import Document, FilePair
 from docflat.data.preparing import Prepared, choose_held_out, part_names, prepare
 from docflat.data.subwords import Subwords
 from docflat.support.errors import InputError
@@ -41,12 +41,12 @@ def made_up(documents: int, seed: int = 1, longest: int = 12) -> Text:
     ]
 
 
-def write(folder: Path, name: str, text: Text) -> Pair:
+def write(folder: Path, name: str, text: Text) -> FilePair:
     files = folder / f"{name}.en", folder / f"{name}.de"
     for side, file in enumerate(files):
         lines = "\n\n".join("\n".join(pair[side] for pair in document) for document in text)
         file.write_text(lines + "\n", encoding="utf-8")
-    return Pair(*files)
+    return FilePair(*files)
 
 
 def read(folder: Path) -> Text:
@@ -257,9 +257,9 @@ def test_result_is_deterministic(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from docflat.data.documents import Pair
+from docflat.data.documents import FilePair
 from docflat.data.preparing import prepare
-prepare([Pair(Path(sys.argv[1]), Path(sys.argv[2]))], sys.argv[3], vocabulary=350, learn_from=200)
+prepare([FilePair(Path(sys.argv[1]), Path(sys.argv[2]))], sys.argv[3], vocabulary=350, learn_from=200)
 """
     assert pair.target is not None
     subprocess.run([sys.executable, "-c", script, pair.source, pair.target, tmp_path / "there"], check=True)
@@ -278,7 +278,7 @@ def test_chunks_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_compressed_and_empty_lines_within_documents(tmp_path: Path) -> None:
     with lzma.open(tmp_path / "train.tsv.xz", "wt", encoding="utf-8") as file:
         file.write("a b\tc d\tone\n\tx\tone\ny\t\ttwo\n")
-    prepare([Pair(tmp_path / "train.tsv.xz")], tmp_path / "out", vocabulary=300, hold_out=0)
+    prepare([FilePair(tmp_path / "train.tsv.xz")], tmp_path / "out", vocabulary=300, hold_out=0)
     assert read(tmp_path / "out/train") == [[("a b", "c d"), ("", "x")], [("y", "")]]
 
 
@@ -312,7 +312,7 @@ def test_an_error_in_any_pass_leaves_nothing_behind(
     passes = 0
     reader = docflat.data.preparing.read_documents
 
-    def failing(pair: Pair) -> Iterator[Document]:
+    def failing(pair: FilePair) -> Iterator[Document]:
         nonlocal passes
         passes += 1
         yield from reader(pair)
@@ -346,9 +346,9 @@ def test_files_that_change_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_needs_a_target(tmp_path: Path) -> None:
     pair = write(tmp_path, "train", made_up(5))
     with pytest.raises(InputError, match=r"train\.en:1: there is no target"):
-        prepare([Pair(pair.source)], tmp_path / "out")
+        prepare([FilePair(pair.source)], tmp_path / "out")
     with pytest.raises(InputError, match=r"train\.en:1: there is no target"):
-        prepare([pair], tmp_path / "out", [Pair(pair.source)])
+        prepare([pair], tmp_path / "out", [FilePair(pair.source)])
     assert not (tmp_path / "out").exists()
 
 
@@ -356,9 +356,9 @@ def test_needs_files_that_can_be_read_again(tmp_path: Path) -> None:
     pair = write(tmp_path, "train", made_up(5))
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="pipe: must be an ordinary file"):
-        prepare([Pair(pair.source, tmp_path / "pipe")], tmp_path / "out")
+        prepare([FilePair(pair.source, tmp_path / "pipe")], tmp_path / "out")
     with pytest.raises(InputError, match="nowhere"):
-        prepare([Pair(pair.source, tmp_path / "nowhere")], tmp_path / "out")
+        prepare([FilePair(pair.source, tmp_path / "nowhere")], tmp_path / "out")
 
 
 @pytest.mark.parametrize("wrong", [{"learn_from": 0}, {"hold_out": -1}, {"vocabulary": 10}, {"index_tokens": 0}])

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docflat.evaluation.metrics import METRICS, Metrics, SegmentMean, check_names, differences
-from docflat.evaluation.testsets import Marking, Side, read_beside, read_reference
+from docflat.evaluation.testsets import DocumentFile, Marking, read_beside, read_reference
 from docflat.support.errors import InputError
 
 AUTO = Marking()
 REFERENCE = "eins\nzwei\n\ndrei\nvier\nfünf\n"
 
 
-def side(*documents: list[str], file: str = "x") -> Side:
-    return Side(Path(file), list(documents), [list(range(1, len(document) + 1)) for document in documents])
+def side(*documents: list[str], file: str = "x") -> DocumentFile:
+    return DocumentFile(Path(file), list(documents), [list(range(1, len(document) + 1)) for document in documents])
 
 
-def beside(folder: Path, data: str | bytes, name: str = "hyp", reference: str = REFERENCE) -> Side:
+def beside(folder: Path, data: str | bytes, name: str = "hyp", reference: str = REFERENCE) -> DocumentFile:
     (folder / "ref").write_text(reference, encoding="utf-8")
     (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
     return read_beside(folder / name, read_reference(folder / "ref", AUTO), AUTO)

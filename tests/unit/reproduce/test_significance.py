@@ -11,7 +11,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 from docflat.evaluation.metrics import SegmentMean
-from docflat.evaluation.testsets import Side
+from docflat.evaluation.testsets import DocumentFile
 from docflat.reproduce import significance
 from docflat.reproduce.significance import LEVEL, TRIALS, bleu_p, mean_p
 
@@ -27,8 +27,8 @@ def spoiled(chance: random.Random, texts: list[str], share: float) -> list[str]:
     return [" ".join(chance.choice(WORDS) if chance.random() < share else word for word in t.split()) for t in texts]
 
 
-def side(texts: list[str], file: str) -> Side:
-    return Side(Path(file), [texts], [list(range(1, len(texts) + 1))])
+def side(texts: list[str], file: str) -> DocumentFile:
+    return DocumentFile(Path(file), [texts], [list(range(1, len(texts) + 1))])
 
 
 def sacrebleu_p(baseline: list[str], system: list[str], metric: BLEU | SegmentMean, references: list[str]) -> float:

@@ -99,13 +99,13 @@ def grouped(
         if name not in known:
             hint = nearest(name, known, f"; they have {', '.join(known)}" if known else "")
             raise InputError(f"no example has a field {name!r}{hint}")
-    found: list[tuple[str, str | int | None, list[int]]] = [("all", None, list(range(len(examples))))]
+    named_groups: list[tuple[str, str | int | None, list[int]]] = [("all", None, list(range(len(examples))))]
     for name in [name for name in usual if name in known] if by is None else by:
         groups: dict[str | int | None, list[int]] = {}
         for number, example in enumerate(examples):
             groups.setdefault(_value(example, name), []).append(number)
-        found += [(name, value, groups[value]) for value in sorted(groups, key=_order)]
-    return found
+        named_groups += [(name, value, groups[value]) for value in sorted(groups, key=_order)]
+    return named_groups
 
 
 def is_right(scores: Sequence[float]) -> bool:
@@ -353,15 +353,15 @@ class _Record:
 
     def fields(self, keys: Sequence[str] = ()) -> Fields:
         """What else is known: strings and numbers, with one name for what the formats call differently."""
-        found: Fields = {}
+        fields: Fields = {}
         for key, value in self.value.items():
             if key not in keys and isinstance(value, str | int):
                 name = key.replace(" ", "_")
                 # JSON knows true and false; in a table they are words.
-                found[_NAMES.get(name, name)] = json.dumps(value) if isinstance(value, bool) else value
-        if isinstance(found.get("pronoun"), str):
-            found["pronoun"] = str(found["pronoun"]).lower()
-        return found
+                fields[_NAMES.get(name, name)] = json.dumps(value) if isinstance(value, bool) else value
+        if isinstance(fields.get("pronoun"), str):
+            fields["pronoun"] = str(fields["pronoun"]).lower()
+        return fields
 
     def example(
         self,

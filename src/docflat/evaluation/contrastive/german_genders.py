@@ -51,7 +51,7 @@ class Genders:
                 noun = head(words[index + 1 : index + 3]) if shown else None
                 if shown and noun:
                     counts[noun][shown] += 1
-        self._known = {noun: gender for noun, seen in counts.items() if (gender := _gender(seen)) is not None}
+        self._known = {noun: gender for noun, articles in counts.items() if (gender := _gender(articles)) is not None}
 
     def of(self, noun: str) -> str | None:
         """m, f or n; a compound has the gender of its last part. None: unknown, or a plural."""
@@ -80,15 +80,15 @@ def is_noun(word: str) -> bool:
     return len(word) > 2 and word[0].isupper() and not word.isupper() and word not in _NO_NOUNS
 
 
-def _gender(seen: Counter[str]) -> str | None:
+def _gender(articles: Counter[str]) -> str | None:
     """The gender that the determiners of a noun show."""
-    sure = {gender: seen[gender] for gender in "mfn"}
+    sure = {gender: articles[gender] for gender in "mfn"}
     best = max(sure, key=lambda gender: sure[gender])
-    against = {"n": seen["der"] + seen["die"], "f": seen["mn"], "m": 0}[best]
+    against = {"n": articles["der"] + articles["die"], "f": articles["mn"], "m": 0}[best]
     if sure[best] > against and sure[best] * 2 > sum(sure.values()):
         return best
-    if seen["der"] > sure["n"] and seen["mn"] and not sure["f"]:
+    if articles["der"] > sure["n"] and articles["mn"] and not sure["f"]:
         return "m"
-    if seen["die"] and seen["der"] > 1 and not seen["mn"]:
+    if articles["die"] and articles["der"] > 1 and not articles["mn"]:
         return "f"
     return None

@@ -273,16 +273,16 @@ class _Noun:
 def _candidates(pronoun: _Pronoun, before: Sequence[str], genders: Genders) -> list[_Noun]:
     """The nouns that have the gender of a pronoun, or may have it; the nearest sentence first."""
     wanted = _GENDERS[pronoun.form]
-    found = []
+    nouns = []
     for distance, words in enumerate((pronoun.german[: pronoun.index], *map(WORD.findall, reversed(before)))):
         shown = ""  # by the last determiner
         for word in words:
             if is_noun(word):
                 gender = genders.of(word)
                 if gender == wanted or (gender is None and shown in MAY_SHOW[wanted]):
-                    found.append(_Noun(word, distance, gender == wanted))
+                    nouns.append(_Noun(word, distance, gender == wanted))
             shown = SHOWN.get(word.lower(), shown if word.islower() else "")
-    return found
+    return nouns
 
 
 def _distance(nouns: Sequence[_Noun]) -> int | None:
@@ -319,14 +319,14 @@ def _sentence(words: Sequence[str]) -> Sequence[str]:
 
 def _openings(words: Sequence[str]) -> list[int]:
     """Where clauses begin: at the start and after punctuation, behind the words that join them."""
-    found, opens = [], True
+    openings, opens = [], True
     for index, word in enumerate(words):
         if word in _BREAKS:
             opens = True
         elif opens and word.lower() not in _JOINTS:
-            found.append(index)
+            openings.append(index)
             opens = False
-    return found
+    return openings
 
 
 def _opens_with_neuter(words: Sequence[str], genders: Genders) -> bool:
@@ -336,6 +336,6 @@ def _opens_with_neuter(words: Sequence[str], genders: Genders) -> bool:
 
 def _replace(sentence: str, index: int, form: str) -> str:
     """The sentence with another word in that place, with a capital where that was."""
-    found = list(WORD.finditer(sentence))[index]
-    written = form.capitalize() if found.group()[0].isupper() else form
-    return sentence[: found.start()] + written + sentence[found.end() :]
+    word = list(WORD.finditer(sentence))[index]
+    written = form.capitalize() if word.group()[0].isupper() else form
+    return sentence[: word.start()] + written + sentence[word.end() :]

@@ -37,14 +37,14 @@ def signature(
 ) -> str:
     """What a figure depends on, as sacreBLEU says it. Sets are named by what is in them, whatever their format."""
     contexts = list(map(_both_contexts, examples))
-    given = {
+    facts = {
         "set": _hash((example.source, example.candidates) for example in examples),
         "examples": len(examples),
         "context": context,
         "contexts": _hash(contexts) if any(source for source, _ in contexts) else None,
         **settings,
     }
-    return _signature(given, translator)
+    return _signature(facts, translator)
 
 
 def signature_of_text(sources: Sequence[str], references: Sequence[str], translator: Translator) -> str:
@@ -52,8 +52,8 @@ def signature_of_text(sources: Sequence[str], references: Sequence[str], transla
     return _signature({"text": text, "sentences": len(references), "context": "gold"}, translator)
 
 
-def _signature(given: Mapping[str, object], translator: Translator) -> str:
-    parts = {**given, "precision": translator.precision, "version": f"docflat-{__version__}"}
+def _signature(settings: Mapping[str, object], translator: Translator) -> str:
+    parts = {**settings, "precision": translator.precision, "version": f"docflat-{__version__}"}
     return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 
@@ -101,13 +101,13 @@ def _in_random_context(examples: Sequence[ContrastiveExample], seed: int) -> lis
     if len({giver.source_context for giver in givers}) < 2:
         raise InputError("a random context needs at least two examples with different contexts")
     chance = random.Random(seed)
-    found = []
+    moved = []
     for example in examples:
         giver = example
         while example.source_context and giver.source_context == example.source_context:
             giver = chance.choice(givers)
-        found.append(replace(example, source_context=giver.source_context, target_context=giver.target_context))
-    return found
+        moved.append(replace(example, source_context=giver.source_context, target_context=giver.target_context))
+    return moved
 
 
 def _in_first_pass(
@@ -141,10 +141,10 @@ def score_examples(
     # Like lengths together, as the CPU pads them; the longest first, so that memory is short at once or never.
     order = sorted(range(len(candidates)), key=lambda n: -candidates[n].tokens)
     scored = Scorer(translator.folder).candidates([candidates[n] for n in order], done)
-    found: Scores = [[] for _ in examples]
+    scores: Scores = [[] for _ in examples]
     for n, sentences in zip(order, scored, strict=True):
-        found[n] = [(sentence.total, len(sentence.log_probabilities)) for sentence in sentences]
-    return found
+        scores[n] = [(sentence.total, len(sentence.log_probabilities)) for sentence in sentences]
+    return scores
 
 
 def encode_examples(translator: Translator, examples: Sequence[ContrastiveExample]) -> list[Candidates]:
@@ -189,9 +189,9 @@ def translate_examples(
     contexts = _encode_contexts(translator.folder.subwords, examples, translator.folder.config.rows.context or 0)
     sources = _encode(translator.folder.subwords, "source", [(example.source,) for example in examples])
     documents = [[*before, source] for (before, _), (source,) in zip(contexts, sources, strict=True)]
-    given = [[*before, []] for _, before in contexts]
+    targets = [[*before, []] for _, before in contexts]
     passes = translator.decoder.passes(DecodingSettings(beam=beam))
-    return [one_line(translator.folder.subwords.decode(ids)) for ids in passes.last_sentences(documents, given, done)]
+    return [one_line(translator.folder.subwords.decode(ids)) for ids in passes.last_sentences(documents, targets, done)]
 
 
 def judge(example: ContrastiveExample, translation: str) -> Verdict:
@@ -213,13 +213,13 @@ def judge(example: ContrastiveExample, translation: str) -> Verdict:
 
 def _words(text: str) -> list[str]:
     """Words as they are within a sentence: a capital there is no accident, German Sie is not sie."""
-    found = []
+    words = []
     starts = True
     for word in _WORDS_AND_MARKS.findall(text):
         if word[0].isalnum():
-            found.append(word.lower() if starts else word)
+            words.append(word.lower() if starts else word)
         starts = word in _OPENERS
-    return found
+    return words
 
 
 def verdict_rows(

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from docflat.data.documents import Pair
+from docflat.data.documents import FilePair
 from docflat.data.preparing import prepare
 from docflat.data.row_settings import RowSettings
 from docflat.evaluation.probe.language import PRONOUNS, Language, ProbeDocument
@@ -95,7 +95,7 @@ def prepared_data(probe: Probe, folder: Path) -> Path:
         for side in ("source", "target"):
             text = "\n\n".join("\n".join(getattr(one.document, side)) for one in documents)
             write_whole(folder / f"{split}.{side}", text + "\n")
-        pairs.append(Pair(folder / f"{split}.source", folder / f"{split}.target"))
+        pairs.append(FilePair(folder / f"{split}.source", folder / f"{split}.target"))
     # More subwords than the language has words: every word becomes one.
     prepare(pairs[:1], prepared, valid_pairs=pairs[1:], vocabulary=2000, index_tokens=16)
     return prepared

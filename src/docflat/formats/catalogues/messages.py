@@ -16,7 +16,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>")
 _SINGLE = {"br", "hr", "img", "p", "li"}  # tags that may stand alone; others are words, as in "copy <file>"
 _MNEMONIC = re.compile(r"(?<!\S)[_&](?=[^\W\d_])(?!\w+;)")  # "_Open", "&Open": the key that chooses it in a menu
 _LABEL = 60  # characters of what may have one
-_LONGEST = 10_000  # characters; what is longer is data, not language
+_LONGEST_MESSAGE = 10_000  # characters; what is longer is data, not language
 _FULL = 50  # characters of a line that may have been wrapped
 _BRACE = r"\{\{|\}\}|\{[^{}]{0,200}\}"
 _NUMBERED = r"%L?(?:\d{1,2}|n)"
@@ -51,12 +51,12 @@ class Message:
 
 
 def has_tags(text: str) -> bool:
-    return len(text) <= _LONGEST and _TAG.search(text) is not None
+    return len(text) <= _LONGEST_MESSAGE and _TAG.search(text) is not None
 
 
 def read_message(text: str, flags: Collection[str] = ()) -> Message:
-    if len(text) > _LONGEST:
-        return Message((Segment(text, (), f"longer than {_LONGEST} characters"),), (text,), ("", ""))
+    if len(text) > _LONGEST_MESSAGE:
+        return Message((Segment(text, (), f"longer than {_LONGEST_MESSAGE} characters"),), (text,), ("", ""))
     pattern = re.compile("|".join([*_formats(flags), _LITERAL]))
     raws, between, glue = [], [], ""
     for part, is_text in _paragraphs(text):

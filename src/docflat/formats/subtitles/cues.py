@@ -10,7 +10,7 @@ from docflat.formats.safe_reading import read_text
 from docflat.support.errors import InputError
 
 MOST_BYTES = 8 << 20  # a long film has 200 kB
-LONGEST = 10_000  # characters of a cue; a screen holds a hundred
+LONGEST_CUE = 10_000  # characters of a cue; a screen holds a hundred
 _TIME = r"(?:[0-9]{1,6}:)?[0-9]{1,2}:[0-9]{1,2}[,.][0-9]{1,3}"
 NEWLINE = re.compile("\r\n|\n|\r")
 TIMES = re.compile(rf"\ufeff?[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t].*)?")
@@ -45,8 +45,8 @@ def cue_of(times: re.Match[str], lines: Sequence[tuple[int, str]], file: str, li
     """A cue of these lines, the first of which has this number; without blank ones at either end."""
     filled = [(start, start + len(text)) for start, text in lines if text.strip()]
     start, end = (filled[0][0], filled[-1][1]) if filled else (0, 0)
-    if end - start > LONGEST:
-        raise InputError(f"a cue of more than {LONGEST} characters", file, line)
+    if end - start > LONGEST_CUE:
+        raise InputError(f"a cue of more than {LONGEST_CUE} characters", file, line)
     return Cue(start, end, milliseconds(times[1]), milliseconds(times[2]))
 
 
