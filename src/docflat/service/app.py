@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from docflat.service import deepl, libretranslate, operations, page
+from docflat.service import deepl, jobs_api, libretranslate, operations, page
 from docflat.service.bodies import parameters_of
 from docflat.service.guard import Guard
 from docflat.service.problems import Problem, answer
@@ -48,6 +48,13 @@ TABLE: tuple[Entry, ...] = (
     Entry("GET", "/detect", libretranslate.detect),
     Entry("POST", "/detect", libretranslate.detect),
     Entry("POST", "/suggest", libretranslate.suggest, open=True),
+    Entry("POST", "/api/jobs", jobs_api.create),
+    Entry("GET", "/api/jobs/{id}", jobs_api.show),
+    Entry("DELETE", "/api/jobs/{id}", jobs_api.delete),
+    Entry("GET", "/api/jobs/{id}/events", jobs_api.events),
+    Entry("GET", "/api/jobs/{id}/result", jobs_api.result),
+    Entry("GET", "/api/jobs/{id}/files/{number}/result", jobs_api.result),
+    Entry("GET", "/api/jobs/{id}/report", jobs_api.report),
     Entry("POST", "/v2/translate", deepl.translate),
     Entry("GET", "/v2/languages", deepl.languages),
     Entry("POST", "/v2/languages", deepl.languages),

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from docflat.service.problems import Problem
@@ -22,7 +23,7 @@ class Parameters:
     """Values by name. Those of a form are texts; those of JSON are whatever the client wrote."""
 
     values: Mapping[str, Any]
-    files: Sequence[UploadFile] = field(default_factory=list)
+    files: Sequence[tuple[str, UploadFile]] = field(default_factory=list)  # with the names of their fields
 
     def __contains__(self, name: str) -> bool:
         return self.values.get(name) is not None
@@ -82,13 +83,13 @@ async def read_parameters(request: Request) -> Parameters:
     """Of the query too, for any method: LibreTranslate's clients send them so. The body's win."""
     values = _lists(request.query_params.multi_items())
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    files: list[UploadFile] = []
+    files: list[tuple[str, UploadFile]] = []
     if request.method in ("POST", "PATCH", "PUT", "DELETE"):
         if kind == "application/json":
             values.update(await read_json(request))
         elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
             form = await _form(request)
-            files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+            files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
             values.update(_lists((name, value) for name, value in form.multi_items() if isinstance(value, str)))
         elif await request.body():
             raise Problem(415, "media_type")
@@ -124,18 +125,42 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+class _Parts(MultiPartParser):
+    """Counts the bytes of each part while it comes: the library limits only those that are no files."""
+
+    most_file = 0
+    _read = 0
+
+    def on_part_begin(self) -> None:
+        super().on_part_begin()
+        self._read = 0
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._read += end - start
+        if self._read > self.most_file:
+            raise Problem(413, "too_large", most=self.most_file >> 20)
+        super().on_part_data(data, start, end)
+
+
 async def _form(request: Request) -> FormData:
+    settings = request.app.state.service.settings
     try:
-        return await request.form(max_files=100, max_fields=_MOST_FIELDS, max_part_size=_MOST_PART)
+        if not request.headers.get("content-type", "").lower().startswith("multipart/"):
+            return await request.form(max_fields=_MOST_FIELDS)
+        most_files = settings.most_files + 1  # a glossary too
+        parts = _Parts(
+            request.headers,
+            request.stream(),
+            max_files=max(100, most_files),
+            max_fields=_MOST_FIELDS,
+            max_part_size=_MOST_PART,
+        )
+        parts.most_file = settings.most_upload
+        return await parts.parse()
     except MultiPartException as error:
         raise Problem(400, "not_form", reason=error.message) from None
-    except Problem:
-        raise
-    except Exception as error:
-        # Starlette turns what is wrong with several parts into its own kind of error, as an answer for a browser.
-        if type(error).__name__ == "HTTPException":
-            raise Problem(400, "not_form", reason=str(getattr(error, "detail", ""))) from None
-        raise
+    except HTTPException as error:
+        raise Problem(400, "not_form", reason=error.detail) from None
 
 
 def _check_unicode(value: Any) -> None:

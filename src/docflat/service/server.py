@@ -90,6 +90,12 @@ def raise_file_limit() -> None:
 def make_server(service: Service, on_start: Any = lambda: None) -> uvicorn.Server:
     """on_start: called when the models are loaded and requests are taken."""
     settings = service.settings
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            service.jobs.close()  # or streams of events would hold it up
+            await super().shutdown(sockets)
+
     config = uvicorn.Config(
         make_app(service),
         http=cast(Any, connections_of(settings)),
@@ -104,7 +110,7 @@ def make_server(service: Service, on_start: Any = lambda: None) -> uvicorn.Serve
         timeout_graceful_shutdown=10,
         backlog=2048,
     )
-    return uvicorn.Server(config)
+    return Server(config)
 
 
 async def run(settings: Settings, taken: socket.socket, on_start: Any = lambda: None) -> None:

@@ -11,12 +11,14 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from docflat.service.detection import Detector
+from docflat.service.jobs import Jobs
 from docflat.service.keys import Keys, Rates
 from docflat.service.languages import base, find_model, name_of, pairs
 from docflat.service.messages import Message
 from docflat.service.metrics import Metrics
 from docflat.service.problems import Problem
 from docflat.service.settings import Model, Settings
+from docflat.service.store import Store
 from docflat.service.texts import TextRequest, Texts
 
 T = TypeVar("T")
@@ -43,22 +45,24 @@ class Service:
 
     def __post_init__(self) -> None:
         self.texts = Texts(self.settings, self.metrics)
+        self.store = Store(self.settings.folder / "jobs.db")
+        self.jobs = Jobs(self.settings, self.metrics, self.store)
         self.keys = Keys.read(self.settings.keys) if self.settings.keys else None
         self.rates = Rates(self.settings.rate)
-        self.metrics.watch("docflat_waiting_seconds", "Estimated work of waiting texts", self._waiting)
-
-    def _waiting(self) -> float:
-        return self.texts.waiting_seconds
+        watch = self.metrics.watch
+        watch("docflat_waiting_seconds", "Estimated work of waiting texts", lambda: self.texts.waiting_seconds)
+        watch("docflat_waiting_document_seconds", "The same of documents", lambda: self.jobs.waiting_seconds)
 
     async def start(self) -> None:
         try:
-            await self.texts.start()
+            await asyncio.gather(self.texts.start(), self.jobs.start())
         except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        await self.texts.stop()
+        await asyncio.gather(self.texts.stop(), self.jobs.stop())
+        self.store.close()
 
     async def detect(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """Languages of a text and how sure each is, the surest first."""

@@ -75,6 +75,7 @@ class Settings:
     most_connections: int = 1000
     client_seconds: float = 30.0  # that a client may keep the server waiting in the middle of a request
     answer_seconds: float = 30.0  # that a model process may be silent when it is asked whether it is there
+    silence_seconds: float = 600.0  # without progress, after which a document's process is taken to hang
     loader: str = "docflat.service.translators:load"  # what a model process gets its translators from
 
     def find(self, source: str, target: str) -> Model | None:

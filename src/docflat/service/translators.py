@@ -5,21 +5,27 @@ Only model processes import this file; what it imports brings the model's engine
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from docflat.formats import find_format, options_of
-from docflat.formats.segments import Segment
+from docflat.formats.catalogues.json import ALL, KEYS
+from docflat.formats.safe_reading import read_file
+from docflat.formats.segments import Format, Segment
 from docflat.service.messages import Message
-from docflat.translation.files import FileReport, Translates, translate_file, translate_segments
+from docflat.support.atomic import write_whole
+from docflat.translation.files import FileReport, Translates, count_sentences, translate_file, translate_segments
 from docflat.translation.repairs.finishing import finish
 from docflat.translation.side_by_side import mark_changes
 
 Done = Callable[[int], None]
 Row = dict[str, Any]
 
+_MOST_SHOWN = 20  # sentences of a report that have other numbers or terms than they should
 ALONE: dict[str, Any] = {"mode": "sentence"}  # decoding settings of a sentence without context
 
 
@@ -123,36 +129,47 @@ class FileTask:
     target: str
     terms: Sequence[str] = ()
     glossary: Mapping[str, str] = field(default_factory=dict)
-    compare: bool = False
+    keys: Sequence[str] = ()  # of JSON, whose strings are to be translated
+    sentences: Path | None = None  # where to write how each sentence reads with and without context
 
-    def options(self) -> dict[str, Any]:
-        known: dict[str, Any] = {"target_language": self.target}
-        return {name: known[name] for name in options_of(self.path) if name in known}
+    @property
+    def format(self) -> Format:
+        known: dict[str, Any] = {"target_language": self.target, "keys": self.keys or _keys_of(self.path)}
+        return find_format(self.path, **{name: known[name] for name in options_of(self.path) if name in known})
+
+
+def _keys_of(path: Path) -> Sequence[str]:
+    """The usual keys where a file has them; else all: nobody who drops a file on a page knows its keys."""
+    usual = "|".join(map(re.escape, KEYS)).encode()
+    return KEYS if re.search(b'"(%s)"\\s*:' % usual, read_file(path)) else (ALL,)
 
 
 def translate_one_file(translator: Translates, task: FileTask, done: Done) -> Message:
-    """Translate a file; the answer is its report, and the sentences if they were to be compared."""
-    format_ = find_format(task.path, **task.options())
-    report = translate_file(task.path, task.out, format_, translator, task.source, done, task.terms, task.glossary)
+    """Translate a file; the answer is its report."""
+    report = translate_file(task.path, task.out, task.format, translator, task.source, done, task.terms, task.glossary)
     answer: Message = {
         "sentences": report.sentences,
         "segments": report.segments,
         "translated": report.translated,
         "unchanged": report.unchanged,
         "kept": dict(report.kept),
-        "numbers": [list(pair) for pair in report.other_numbers[:20]],
-        "terms": [list(pair) for pair in report.other_terms[:20]],
+        "numbers": [list(pair) for pair in report.other_numbers[:_MOST_SHOWN]],
+        "terms": [list(pair) for pair in report.other_terms[:_MOST_SHOWN]],
         "characters": sum(len(row[0]) for row in report.rows),
     }
-    if task.compare:
-        answer["rows"] = compare(translator, report.rows, done)
+    if task.sentences is not None:
+        compared = compare(translator, report.rows, done)
+        answer["changed"] = sum(is_changed(row) for row in compared)
+        write_whole(task.sentences, json.dumps(compared))
     return answer
 
 
-def count_file(path: Path, target: str, source: str) -> int:
-    """Sentences of a file that are to be translated; what is wrong with the file is an InputError."""
-    from docflat.formats.safe_reading import read_file
-    from docflat.translation.files import count_sentences
+def is_changed(row: Row) -> bool:
+    """Whether context changed a word of it; also where it only took words away, of which no part is left."""
+    return row["alone"] is not None and row["alone"].split() != "".join(part[0] for part in row["parts"]).split()
 
-    parsed = find_format(path, **FileTask(path, path, source, target).options()).read(read_file(path), path.name)
-    return count_sentences(parsed.segments, source)
+
+def count_file(task: FileTask) -> int:
+    """Sentences of a file that are to be translated; what is wrong with the file is an InputError."""
+    parsed = task.format.read(read_file(task.path), task.path.name)
+    return count_sentences(parsed.segments, task.source, task.terms)

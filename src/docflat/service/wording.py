@@ -79,6 +79,34 @@ WORDING: dict[str, tuple[str, str]] = {
     "page_text": ("Text", "Text"),
     "page_translate": ("Translate", "Übersetzen"),
     "page_translation": ("Translation", "Übersetzung"),
+    "no_job": (
+        "There is no such job. It was deleted, or its time was over.",
+        "Diesen Auftrag gibt es nicht. Er wurde gelöscht, oder seine Zeit war abgelaufen.",
+    ),
+    "job_running": ("The translation is not ready yet.", "Die Übersetzung ist noch nicht fertig."),
+    "job_failed": ("{name} could not be translated.", "{name} konnte nicht übersetzt werden."),
+    "no_comparison": (
+        "This job was sent without compare: there is nothing to show side by side.",
+        "Dieser Auftrag kam ohne compare: es gibt nichts gegenüberzustellen.",
+    ),
+    "model_gone": (
+        "The server was started again without a model for {pair}.",
+        "Der Server wurde ohne ein Modell für {pair} neu gestartet.",
+    ),
+    "no_file": ("A file is missing.", "Eine Datei fehlt."),
+    "too_many_files": (
+        "{count} files are too many: {most} are the most of one job.",
+        "{count} Dateien sind zu viele: höchstens {most} in einem Auftrag.",
+    ),
+    "file_kind": (
+        "Files of this kind ({kind}) cannot be translated; these can: {kinds}",
+        "Dateien dieser Art ({kind}) lassen sich nicht übersetzen; diese schon: {kinds}",
+    ),
+    "disk_full": (
+        "The server cannot store the file: its disk may be full.",
+        "Der Server kann die Datei nicht speichern: vielleicht ist seine Festplatte voll.",
+    ),
+    "bad_glossary": ("The glossary cannot be read: {reason}.", "Das Glossar ist nicht lesbar: {reason}."),
     "unsupported": ("{name} is not supported{hint}.", "{name} wird nicht unterstützt{hint}."),
 }
 

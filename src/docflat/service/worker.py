@@ -55,6 +55,7 @@ class Worker:
         if message["nice"]:
             os.nice(message["nice"])
         module, _, name = message["loader"].partition(":")
+        import_module("docflat.service.translators")  # ready is who need not import anything more
         loader: Callable[[str, int], Any] = getattr(import_module(module), name)
         try:
             for model in message["models"]:
@@ -117,8 +118,18 @@ class Worker:
         from docflat.service.translators import FileTask, count_file, translate_one_file
 
         path = Path(task["path"])
+        file = FileTask(
+            path,
+            Path(task["out"]),
+            task["source"],
+            task["target"],
+            task["terms"],
+            task["glossary"],
+            task["keys"],
+            Path(task["sentences"]) if task["sentences"] else None,
+        )
         try:
-            total = count_file(path, task["target"], task["source"]) * (2 if task["compare"] else 1)
+            total = count_file(file) * (2 if file.sentences else 1)
             so_far = 0
 
             def done(sentences: int) -> None:
@@ -129,19 +140,11 @@ class Worker:
                 self.say(kind="progress", id=task["id"], done=min(so_far, total), total=total)
 
             done(0)
-            file = FileTask(
-                path,
-                Path(task["out"]),
-                task["source"],
-                task["target"],
-                task["terms"],
-                task["glossary"],
-                task["compare"],
-            )
             return translate_one_file(self.translators[task["model"]], file, done)
         except InputError as error:
             # The client knows its file by its own name, not by that of the spool.
-            raise InputError(str(error).replace(str(path), task["name"]).replace(path.name, task["name"])) from None
+            words = str(error).replace(str(path), task["name"]).replace(path.name, task["name"])
+            raise InputError(words.replace("--keys", "keys")) from None
 
 
 def _frames(error: BaseException) -> str:

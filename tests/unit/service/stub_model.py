@@ -49,20 +49,24 @@ def note(*words: object) -> None:
             file.write(" ".join(map(str, words)) + "\n")
 
 
+def noted(word: str) -> int:
+    path = os.environ.get("STUB_NOTES")
+    return Path(path).read_text().count(word) if path else 0
+
+
 def obey(sentence: str, done: Callable[[int], None]) -> None:
     if match := re.search(r"sleep (\d+)", sentence):
         for _ in range(int(match[1])):
             time.sleep(PAUSE)
             done(0)
-    if "hang now" in sentence:
+    if "hang now" in sentence and not ("once" in sentence and noted("hung")):
+        note("hung")
         time.sleep(1000)
     if "fail now" in sentence:
         raise RuntimeError(f"secret: {sentence}")
-    if match := re.search(r"die (\d+) times", sentence):
-        count = Path(os.environ["STUB_NOTES"]).read_text().count("died") if os.environ.get("STUB_NOTES") else 0
-        if count < int(match[1]):
-            note("died")
-            os._exit(9)
+    if (match := re.search(r"die (\d+) times", sentence)) and noted("died") < int(match[1]):
+        note("died")
+        os._exit(9)
 
 
 class English(Stub):
@@ -74,3 +78,16 @@ class English(Stub):
 def load(folder: str, threads: int) -> Stub:
     note("load", folder)
     return Stub()
+
+
+class Awake(Stub):
+    """One that does as it is told no more."""
+
+    def translate_documents(
+        self, documents: Iterable[Sequence[str]], *rest: Any, **settings: Any
+    ) -> Iterator[list[str]]:
+        return iter([[text.swapcase() for text in document] for document in documents])
+
+
+def load_awake(folder: str, threads: int) -> Stub:
+    return Awake()
