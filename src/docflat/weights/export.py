@@ -22,13 +22,14 @@ from docflat.systems.sent2sent import Sent2Sent
 from docflat.weights.folders import ModelFolder, load_model, read_weights
 from docflat.weights.int8_files import pack, save_in_parts
 
+WRITTEN = ("config.json", "tokenizer.json", "README.md", "model.bin", "model*.safetensors", "*_vocabulary.*")
 POSITIONS = 2048  # as far as the table of positions goes
 
 
 def export_int8(model: Path, out: Path, force: bool = False) -> None:
     """Write the same model folder with compact weights: a quarter of the size, in files of at most 15 MiB."""
     load_model(model)  # what cannot be read must not look exported
-    with whole_folder(out, force) as partial:
+    with whole_folder(out, force, WRITTEN) as partial:
         for name in ("config.json", "tokenizer.json", "README.md"):
             if (model / name).exists():
                 shutil.copyfile(model / name, partial / name)
@@ -81,7 +82,7 @@ def export_ctranslate2(folder: ModelFolder, out: Path, quantization: str | None 
     spec.config.add_source_bos = spec.config.add_source_eos = False
     spec.validate()
     spec.optimize(quantization=quantization)
-    with whole_folder(out, force=force) as partial:
+    with whole_folder(out, force, WRITTEN) as partial:
         spec.save(str(partial))
         folder.subwords.save(partial / "tokenizer.json")
 
