@@ -178,7 +178,7 @@ class Aligner:
         with torch.inference_mode():
             memory = model.encode(source)
             attending = RecordingAttending(target, memory, [self.layers[view.layer]])
-            model.decode_layers(model.mix_target(model.embed(target), target, memory), attending)
+            model.decode_layers(model.mix_target(model.embed_target(target), target, memory), attending)
         for recorded in attending.recorded[:1]:
             for weights, pair in zip(recorded, pairs, strict=True):
                 found = (

@@ -168,7 +168,7 @@ class Scorer:
         with torch.inference_mode():
             memory = self.model.encode(source_side)
             states = decode_candidates(self.model, target_side, memory, sharing)
-            logits = self.model.embedding.logits(states[sharing.current_first])
+            logits = self.model.target_embedding.logits(states[sharing.current_first])
             scores = token_scores(logits, labels.to(self.device), sharing.current_spread)
         return _Running(scores, labels, sentences, counts)
 
@@ -308,7 +308,7 @@ class SharedAttending(TargetAttending):
 def decode_candidates(model: Transformer, target: Side, memory: Memory, sharing: Sharing) -> Tensor:
     """As `Transformer.decode`, for several target rows to each row of the source: (current, dim)."""
     vector = None if memory.vector is None else memory.vector[sharing.row]
-    x = model.mix_target(model.embed(target), target, replace(memory, vector=vector))
+    x = model.mix_target(model.embed_target(target), target, replace(memory, vector=vector))
     attending = SharedAttending(target, memory, sharing, model.paired)
     states = model.decode_layers(x[sharing.first], attending)[sharing.spread]
     return model.finish(states[target.current], states, attending)

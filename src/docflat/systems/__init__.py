@@ -106,6 +106,7 @@ class System:
             target_context=rows.target_context is not False,
             vector_slot=self.model.vector_slot,
             selections=self.model.selections,
+            source_starts=rows.source_starts,
         )
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from docflat.model.layers import Attention, FeedForward
+from docflat.model.layers import Attention, FeedForward, Norm
+from docflat.model.sizes import Architecture
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
 from docflat.systems.doc2doc import Doc2Doc
@@ -46,6 +47,8 @@ def export_ctranslate2(folder: ModelFolder, out: Path, quantization: str | None 
     if not isinstance(model, Sent2Sent | Doc2Doc):
         raise InputError(f"CTranslate2 has no architecture for {folder.config.system}, only for sent2sent and doc2doc")
     sizes = model.sizes
+    if sizes.architecture != Architecture():
+        raise InputError("for CTranslate2 only models that were trained here are exported, not imported ones")
     spec = TransformerSpec.from_config(
         (sizes.encoder_layers, sizes.decoder_layers), sizes.heads, pre_norm=False, layernorm_embedding=True
     )
@@ -57,6 +60,7 @@ def export_ctranslate2(folder: ModelFolder, out: Path, quantization: str | None 
     ):
         source.weight = table
         side.position_encodings.encodings = positions
+        assert isinstance(norm, Norm), "of our own architecture"
         set_norm(side.layernorm_embedding, norm)
     encoder: Any = model.encoder
     decoder: Any = model.decoder
