@@ -12,18 +12,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from docflat.data.rows import Ids
 from docflat.data.subwords import Subwords
 from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.settings import DecodingSettings
-from docflat.support.errors import InputError
+from docflat.engines import loading
+from docflat.engines.loading import LoadedModel
 from docflat.support.punctuation import SENTENCE_ENDS
-from docflat.systems.docflat import fold_gates
-from docflat.weights.folders import ModelFolder, load_model
-from docflat.weights.int8_files import is_compact
-from docflat.weights.int8_products import Int8Embedding, has_int8, load_int8
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
@@ -33,21 +28,18 @@ if TYPE_CHECKING:
 _BLANKS = re.compile(r"\s+")
 
 
-PRECISIONS = {"cpu": ("fp32", "int8"), "cuda": ("fp32", "bf16")}
-
-
 @dataclass
 class Translator:
     """Translates documents, each a list of sentences. Sentences in = sentences out."""
 
-    folder: ModelFolder
-    first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
+    model: LoadedModel
+    first_pass: LoadedModel | None = None  # a sentence model for the first of two passes; None: the same model
     languages: tuple[str, str] | None = None  # source and target, of a model that comes with docflat
 
     @cached_property
     def decoder(self) -> DocumentDecoder:
         """What goes through documents of ids."""
-        return DocumentDecoder(self.folder, self.first_pass)
+        return DocumentDecoder(self.model, self.first_pass)
 
     @classmethod
     def load(
@@ -56,44 +48,24 @@ class Translator:
         device: str = "auto",
         first_pass: str | PathLike[str] | None = None,
         precision: str = "auto",
+        threads: int = 0,
     ) -> Translator:
         """Load a model folder, or the English-German model that comes with docflat.
 
         device: auto (a GPU if there is one), cpu or cuda.
         precision: fp32; bf16, on a GPU; int8, on a CPU; auto: bf16 on a GPU that has it, int8 on a CPU if the weights
         are stored so, fp32 elsewhere.
+        threads: on a CPU; 0: all cores.
         """
         folders = [model_folder(str(path)) for path in (folder, first_pass) if path is not None]
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        kind = device.partition(":")[0]  # cuda:1 is the second GPU
-        if kind not in PRECISIONS:
-            raise InputError(f"there is no device {device!r}; choose auto, {' or '.join(PRECISIONS)}")
-        if kind == "cuda" and not torch.cuda.is_available():
-            raise InputError("there is no GPU that torch can use; choose the device cpu or auto")
-        if precision == "auto":
-            precision = "fp32"
-            if kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
-                precision = "bf16"
-            elif kind == "cpu" and is_compact(folders[0]) and has_int8():
-                precision = "int8"
-        if precision not in PRECISIONS[kind]:
-            raise InputError(f"on {kind} the precision is one of {', '.join(PRECISIONS[kind])}, not {precision}")
-        loaded = [load_int8(path) if precision == "int8" else load_model(path) for path in folders]
-        for one in loaded:
-            if precision != "int8":
-                one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
-            if precision == "bf16":
-                fold_gates(one.model)
+        hardware = loading.choose(folders[0], device, precision, threads)
+        loaded = [loading.load(path, hardware) for path in folders]
         return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 
     @property
     def precision(self) -> str:
         """What it computes in."""
-        embedding = self.folder.model.embedding
-        if isinstance(embedding, Int8Embedding):
-            return "int8"
-        return "bf16" if embedding.weight.dtype == torch.bfloat16 else "fp32"
+        return self.model.engine.precision
 
     def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
         """Translate one document. Settings are those of `DecodingSettings`."""
@@ -143,12 +115,12 @@ class Translator:
 
     def _pieces(self, text: str) -> list[Ids]:
         """A sentence longer than anything in training is translated in pieces."""
-        limit = max(1, self.folder.config.rows.max_tokens // 2)
-        return split_long(text, self.folder.subwords, limit) if text.strip() else [[]]
+        limit = max(1, self.model.config.rows.max_tokens // 2)
+        return split_long(text, self.model.subwords, limit) if text.strip() else [[]]
 
     def _join(self, text: str, pieces: Iterable[Ids]) -> str:
         """The translation of a sentence, of the translations of its pieces."""
-        joined = " ".join(one_line(self.folder.subwords.decode(ids)) for ids in pieces)
+        joined = " ".join(one_line(self.model.subwords.decode(ids)) for ids in pieces)
         # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
         return joined or one_line(text)
 
@@ -205,7 +177,7 @@ class Translator:
     def _aligner(self) -> Aligner:
         from docflat.decoding.alignment import Aligner
 
-        return Aligner(self.folder)
+        return Aligner(self.model)
 
     def score(self, sentences: Sequence[str], translations: Sequence[str], context: bool = True) -> list[float]:
         """Log-probability of each given translation, with the others as its context, or of each alone."""
@@ -213,9 +185,9 @@ class Translator:
             raise ValueError(f"{len(sentences)} sentences, but {len(translations)} translations")
         from docflat.decoding.scoring import Scorer
 
-        encode = self.folder.subwords.encode_batch
+        encode = self.model.subwords.encode_batch
         source, target = encode(sentences, "source"), encode(translations, "target")
-        (scored,) = Scorer(self.folder).documents([source], [target], context)
+        (scored,) = Scorer(self.model).documents([source], [target], context)
         return [sentence.total for sentence in scored]
 
 

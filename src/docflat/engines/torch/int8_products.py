@@ -20,9 +20,12 @@ from docflat.model.layers import Attention, DecoderLayer, Embedding, EncoderLaye
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems.docflat import FlatBatchAttention
-from docflat.weights.folders import ModelFolder, check_fit, load_empty, read_stored
-from docflat.weights.int8_files import SCALE, Rounded, round_rows, rounded_of, widen
+from docflat.weights import int8_files
+from docflat.weights.folders import ModelFolder, check_fit, load_empty, tensors_of
+from docflat.weights.int8_files import SCALE, rounded_of
+from docflat.weights.stored import read_stored
 
+Rounded = tuple[Tensor, Tensor]  # a matrix in int8, and the scale of each row
 Known = Mapping[Tensor, Rounded]  # parameters that are in 8 bits already; they themselves need not have values
 NOTHING: Known = {}
 
@@ -62,6 +65,15 @@ def rounded(linear: nn.Linear, known: Known) -> Rounded:
     return known[linear.weight] if linear.weight in known else round_rows(linear.weight.detach())
 
 
+def round_rows(weight: Tensor) -> Rounded:
+    matrix, scale = int8_files.round_rows(weight.numpy())
+    return torch.from_numpy(matrix), torch.from_numpy(scale)
+
+
+def widen(rounded: Tensor, scale: Tensor) -> Tensor:
+    return rounded.float() * scale[:, None]
+
+
 class Int8Linear(nn.Module):
     """In the place of nn.Linear and SplitLinear."""
 
@@ -92,11 +104,8 @@ class Int8FeedForward(nn.Module):
     def __init__(self, plain: FeedForward, known: Known = NOTHING) -> None:
         super().__init__()
         self.inner, self.outer = Int8Linear(plain.inner, known), Int8Linear(plain.outer, known)
-        self.activation = plain.activation
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.activation == "swish":
-            return self.outer(nn.functional.silu(self.inner(x)))
         return self.outer(self.inner.some(x, 0, len(self.inner.scale), relu=True))
 
 
@@ -112,15 +121,14 @@ class Int8Embedding(Embedding):
 
     def __init__(self, embedding: Embedding, known: Known = NOTHING) -> None:
         nn.Module.__init__(self)
-        self.text_size, self.weight, self.bias = embedding.text_size, embedding.weight, embedding.bias
-        self.factor, self.last_frequency = embedding.factor, embedding.last_frequency
+        self.text_size, self.weight = embedding.text_size, embedding.weight
         self.scale: Tensor | None = None  # of each row, where the table is in 8 bits: what is looked up is made wide
         if embedding.weight in known:
             table, self.scale = known[embedding.weight]
             self.weight = nn.Parameter(table, requires_grad=False)
-            self.packed = Int8Weight(table[: self.text_size], self.scale[: self.text_size], self.bias)
+            self.packed = Int8Weight(table[: self.text_size], self.scale[: self.text_size], None)
         else:
-            self.packed = Int8Weight(*round_rows(self.weight[: self.text_size].detach()), self.bias)
+            self.packed = Int8Weight(*round_rows(self.weight[: self.text_size].detach()), None)
 
     def rows(self, tokens: Tensor) -> Tensor:
         if self.scale is None:
@@ -155,8 +163,6 @@ def quantize(model: Transformer, known: Known = NOTHING) -> None:
             elif isinstance(child, FeedForward):
                 setattr(module, name, Int8FeedForward(child, known))
     model.embedding = Int8Embedding(model.embedding, known)
-    if model.separate_embedding is not None:
-        model.separate_embedding = Int8Embedding(model.separate_embedding, known)
     # Packing takes longer than the first sentence, and one core; it is done now, on all of them.
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
         list(pool.map(lambda needed: needed[0].part(*needed[1:]), list(_needed(model))))
@@ -181,8 +187,9 @@ def load_int8(folder: Path) -> ModelFolder:
     """`load_model`, with int8 products. What is stored in 8 bits goes into them as it is, with no wide copy between."""
     path = folder / "model.safetensors"
     loaded, stored = load_empty(folder), read_stored(path)
-    model, matrices = loaded.model, rounded_of(stored)
-    weights = {name: tensor for name, tensor in stored.items() if not name.endswith(SCALE)}
+    model = loaded.model
+    matrices = {name: (torch.from_numpy(x), torch.from_numpy(scale)) for name, (x, scale) in rounded_of(stored).items()}
+    weights = tensors_of({name: array for name, array in stored.items() if not name.endswith(SCALE)})
     check_fit(model, weights, path)
     model.load_state_dict({name: weights[name] for name in weights.keys() - matrices.keys()}, strict=False, assign=True)
     model.float()  # a file may be in half precision
