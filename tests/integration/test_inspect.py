@@ -274,8 +274,12 @@ def test_bad_input(models: dict[str, Path], files: tuple[Path, Path], tmp_path: 
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("")
     assert refused(capsys, *given) == f"{tmp_path / 'out'}: exists already and is not an empty folder"
+    other = f"{tmp_path / 'out'}: is not replaced: it holds 'mine', which docflat did not write here"
+    assert refused(capsys, *given, "--force") == other
+    (tmp_path / "out" / "mine").unlink()
+    (tmp_path / "out" / "target.png").write_text("old")
     inspected(tmp_path / "out", *given[:4], "--target", target, "--force")
-    assert not (tmp_path / "out" / "mine").exists()
+    assert (tmp_path / "out" / "target.png").read_bytes() != b"old"
 
 
 def test_pieces_spell_the_text(data: Path):

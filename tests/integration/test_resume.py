@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
+from docflat.support.atomic import partial_name
 from docflat.support.errors import InputError
 from docflat.training.loop import train
 from docflat.training.recipe import load_recipe
@@ -199,7 +200,7 @@ def test_a_kill_while_it_is_started_again_loses_nothing(
 ):
     """Of the stage that goes on, the log has lines after the checkpoint, which must go, and before, which must stay."""
     expected, states = watched
-    state = next(state for state in states if "stage-2:checkpoints:step-00000004.partial" in state.name)
+    state = next(state for state in states if "stage-2:checkpoints:.step-00000004." in state.name)
     shutil.copytree(state, tmp_path / "out")
     again = take_snapshots(data, tmp_path / "out", tmp_path / "snapshots")
     start = list(takewhile(lambda state: "checkpoints" not in state.name, again))
@@ -237,13 +238,13 @@ def test_results_are_those_of_the_files(finished: tuple[Path, list[Mapping]]):
 
 def test_leftovers_of_a_kill_do_no_harm(data: Path, finished: tuple[Path, list[Mapping]], tmp_path: Path):
     out = tmp_path / "out"
-    for leftover in ("stage-1/checkpoints/step-00000004.partial", "stage-1/model.partial", "model.partial"):
-        folder = out / leftover
+    for leftover in ("stage-1/checkpoints/step-00000004", "stage-1/model", "model"):
+        folder = partial_name(out / leftover)
         folder.mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(b"\x40\0\0\0\0\0\0\0{")  # cut off within its header
         (folder / "unknown").mkdir()
-    for leftover in ("recipe.json.partial", "stage-1/result.json.partial"):
-        (out / leftover).write_text('{"sta')
+    for leftover in ("recipe.json", "stage-1/result.json"):
+        partial_name(out / leftover).write_text('{"sta')
     run_training(data, out, *SHORT)
     assert outcome(out) == outcome(finished[0])
     assert not list(out.rglob("*.partial"))

@@ -27,6 +27,7 @@ class Layout:
     target_context: bool = True  # target rows have the local context too
     vector_slot: bool = False  # a place for a vector, after every source row and before every target row
     selections: tuple[SelectionName, ...] = ()  # of tokens, which sides keep at hand beside their rows
+    source_starts: bool = True  # start symbols on the source side too; False: instead, </s> ends every sentence there
 
     def starts(self, places: Array) -> Array:
         """The start symbols of sentences at these places of their documents."""
@@ -110,7 +111,8 @@ def flatten_side(
 ) -> FlatSide:
     """Lay the rows of one side out flat: a start symbol before each sentence, with `close` a </s> after each row.
 
-    prefix_only: leave the words of the current sentences out; what stays is what decoding starts from.
+    close: it is the source side. Some models (`source_starts` False) read it without start symbols, with a </s> after
+    each sentence. prefix_only: leave the words of the current sentences out; what stays is what decoding starts from.
     """
     context = rows.context
     row = np.repeat(np.arange(len(rows)), context + 1)  # (pieces,)
@@ -119,22 +121,24 @@ def flatten_side(
     sentence = np.where(is_current, rows.sentence[row], (rows.context_end - context)[row] + nth)
     begin = sentences.ends[sentence]
     words = np.where(is_current & prefix_only, 0, sentences.ends[sentence + 1] - begin)
-    closing = (is_current & close).astype(np.int64)
+    begins = int(layout.source_starts or not close)
+    closing = ((is_current | (not begins)) & close).astype(np.int64)
     slot_before = ((nth == 0) & layout.vector_slot & (not close)).astype(np.int64)
     slot_after = closing * layout.vector_slot
-    lengths = slot_before + 1 + words + closing + slot_after
+    lengths = slot_before + begins + words + closing + slot_after
 
     ends = np.cumsum(lengths)
     starts = ends - lengths
     piece = np.repeat(np.arange(len(lengths)), lengths)  # (tokens,)
     place = np.arange(len(piece)) - np.repeat(starts + slot_before, lengths)
     if len(sentences.tokens):
-        where = np.minimum(begin[piece] + np.maximum(place - 1, 0), len(sentences.tokens) - 1)
+        where = np.minimum(begin[piece] + np.maximum(place - begins, 0), len(sentences.tokens) - 1)
         tokens = sentences.tokens[where].astype(np.int64)
     else:
         tokens = np.zeros(len(piece), dtype=np.int64)
     piece_place = rows.place[row] - context[row] + nth
-    tokens[starts + slot_before] = layout.starts(piece_place)
+    if begins:
+        tokens[starts + slot_before] = layout.starts(piece_place)
     tokens[(ends - 1 - slot_after)[closing > 0]] = layout.eos
     is_slot = np.zeros(len(piece), dtype=bool)
     is_slot[starts[slot_before > 0]] = is_slot[ends[slot_after > 0] - 1] = True

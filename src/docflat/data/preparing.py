@@ -83,9 +83,7 @@ def prepare(
     if tokenizer is not None and Path(tokenizer).is_dir():
         tokenizer = Path(tokenizer) / "tokenizer.json"
     subwords = None if tokenizer is None else _load_subwords(tokenizer, moses)
-    if force:
-        _check_replaceable(Path(out))
-    with whole_folder(Path(out), force) as folder:
+    with whole_folder(Path(out), force, ("tokenizer.json", "train", "valid")) as folder:
         counted, counted_valid = _count(texts, valid_texts, hold_out)
         dropped = {text.name: dict(text.dropped) for text in texts}
         notes = [] if valid_pairs or not hold_out else _hold_out_notes(counted.sizes, counted.held)
@@ -364,11 +362,3 @@ def _describe(pair: FilePair) -> dict[str, Any]:
     files = {what: {"name": file.name, "bytes": file.stat().st_size} for what, file in _files(pair).items()}
     languages = {} if pair.languages is None else {"languages": pair.languages}
     return {**files, "boundaries": pair.boundaries, **languages}
-
-
-def _check_replaceable(out: Path) -> None:
-    """With `force`, a slip in the name must not cost a folder that is something else."""
-    if out.is_dir():
-        others = {file.name for file in out.iterdir()} - {"tokenizer.json", "train", "valid"}
-        if others:
-            raise InputError(f"is not replaced: it holds {min(others)!r}, which prepare did not write", out)

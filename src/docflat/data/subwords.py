@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 
 SideName = Literal["source", "target"]
@@ -147,13 +148,7 @@ class Subwords:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one tokenizer.json: all of it, or nothing."""
-        path = Path(path)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        try:
-            partial.write_text(self.to_json(), encoding="utf-8")
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_whole(Path(path), self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> Subwords:

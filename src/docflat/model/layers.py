@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from docflat.model.segments import Segments
+from docflat.model.sizes import Architecture
 
 kernels: Any = None
 step_kernels: Any = None
@@ -144,6 +145,16 @@ class Norm(nn.LayerNorm):
         return self(x + y)
 
 
+class NoNorm(nn.Module):
+    """In the place of a norm that an architecture does without."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def of_sum(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+
 class Attention(nn.Module):
     """Multi-head attention: projections here, the attending itself is `attend` or a cache's."""
 
@@ -229,6 +240,7 @@ def fold(output: nn.Linear, gate: nn.Linear) -> nn.Linear:
 class FeedForward(nn.Module):
     def __init__(self, dim: int, inner: int) -> None:
         super().__init__()
+        self.activation: Literal["relu", "swish"] = "relu"
         self.inner = nn.Linear(dim, inner)
         self.outer = nn.Linear(inner, dim)
         for linear in (self.inner, self.outer):
@@ -236,6 +248,8 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.activation == "swish":
+            return self.outer(F.silu(self.inner(x)))
         if is_step(x):  # in one product
             flat = torch._addmm_activation(self.inner.bias, x.flatten(0, 1), self.inner.weight.t())
             return self.outer(flat.unflatten(0, x.shape[:2]))
@@ -321,31 +335,35 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_norm.of_sum(x, drop(self.dropout, self.feed_forward(x)))
 
 
-def angles_of_one(dim: int, device: torch.device) -> Tensor:
-    """By how much position turns each pair of dimensions: (dim / 2,).
+def angles_of_one(dim: int, last: int, device: torch.device) -> Tensor:
+    """By how much position turns each pair of dimensions: (dim / 2,). last: the pair whose exponent would be 1.
 
     In float32 whatever the weights are in: bf16 cannot tell position 257 from 258.
     """
-    powers = torch.arange(dim // 2, device=device) / max(1, dim // 2 - 1)
+    powers = torch.arange(dim // 2, device=device) / last
     return 10_000.0**-powers
 
 
 @lru_cache
-def known_frequencies(dim: int, device: torch.device) -> Tensor:
+def known_frequencies(dim: int, last: int, device: torch.device) -> Tensor:
     """The same, kept."""
-    found = angles_of_one(dim, device)
+    found = angles_of_one(dim, last, device)
     if device.type == "cuda":  # others may ask for it on other streams
         torch.cuda.current_stream(device).synchronize()
     return found
 
 
 class Embedding(nn.Module):
-    """Token and place, scaled as in the Transformer; the same table reads source and target and writes logits."""
+    """Token and place, scaled as in the Transformer; the same table reads tokens and writes logits."""
 
-    def __init__(self, size: int, text_size: int, dim: int) -> None:
+    def __init__(self, size: int, text_size: int, dim: int, architecture: Architecture, bias: bool = False) -> None:
+        """bias: of the logits."""
         super().__init__()
         self.text_size = text_size
+        self.factor = math.sqrt(dim) if architecture.scaled_embedding else 1.0
+        self.last_frequency = max(1, dim // 2 - (architecture.frequencies == "tensor2tensor"))
         self.weight = nn.Parameter(torch.empty(size, dim))
+        self.bias = nn.Parameter(torch.zeros(text_size)) if bias else None
         nn.init.normal_(self.weight, std=dim**-0.5)
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
@@ -353,8 +371,8 @@ class Embedding(nn.Module):
         dim = self.weight.shape[1]
         plain = is_inference()
         # Training may be compiled, and keeps what it computes with.
-        frequencies = (known_frequencies if plain else angles_of_one)(dim, positions.device)
-        if plain and has_kernels(self.weight):
+        frequencies = (known_frequencies if plain else angles_of_one)(dim, self.last_frequency, positions.device)
+        if plain and has_kernels(self.weight) and self.factor == math.sqrt(dim):
             flat = tokens.dim() == 1  # else newest tokens, a beam a row
             both = (tokens[:, None], positions[:, None]) if flat else (tokens, positions)
             found: Tensor = step_kernels.embed(*both, self.weight, frequencies)
@@ -362,7 +380,7 @@ class Embedding(nn.Module):
         rows = self.rows(tokens)
         angles = positions[..., None] * frequencies
         places = torch.cat([angles.sin(), angles.cos()], dim=-1)
-        return rows * math.sqrt(dim) + places.to(rows.dtype)
+        return rows * self.factor + places.to(rows.dtype)
 
     def rows(self, tokens: Tensor) -> Tensor:
         """The vectors of tokens: (...) -> (..., dim)."""
@@ -375,4 +393,4 @@ class Embedding(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., dim) -> (..., text_size)."""
-        return F.linear(states, self.text_weight)
+        return F.linear(states, self.text_weight, self.bias)

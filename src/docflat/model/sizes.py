@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """In what Transformers differ beside their sizes; the defaults are what we train, the rest what others trained."""
+
+    activation: Literal["relu", "swish"] = "relu"  # inside the feed-forward sublayers
+    embedding_norm: bool = True  # a layer norm between embedding and first layer
+    scaled_embedding: bool = True  # embeddings are multiplied by the root of their width
+    # Exponents of the positions' frequencies end at 1 (tensor2tensor, Marian), or one step before it (the paper).
+    frequencies: Literal["tensor2tensor", "paper"] = "tensor2tensor"
+    logits_bias: bool = False  # a number for each word is added to its logit
+    separate_embeddings: bool = False  # the target side has a table of its own
 
 
 @dataclass(frozen=True)
@@ -14,6 +28,7 @@ class ModelSizes:
     feed_forward: int = 2048  # width inside the feed-forward sublayers
     encoder_layers: int = 6
     decoder_layers: int = 6
+    architecture: Architecture = field(default_factory=Architecture)  # what else its layers are
 
     def __post_init__(self) -> None:
         for name in ("dim", "heads", "feed_forward", "encoder_layers", "decoder_layers"):

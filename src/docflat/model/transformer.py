@@ -18,7 +18,7 @@ from docflat.model.cache.decoding_state import (
     PrefixAttending,
 )
 from docflat.model.cache.hypotheses import Paths
-from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
+from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, NoNorm, Norm, Reach
 from docflat.model.loss import cross_entropy, grade
 from docflat.model.sizes import ModelSizes, Vocabulary
 
@@ -38,16 +38,21 @@ class Transformer(nn.Module):
         self.sizes, self.vocabulary = sizes, vocabulary
         self.word_dropout = 0.0  # training sets it; not part of the architecture
         self.grade = grade  # training may compile it
-        self.embedding = Embedding(vocabulary.size, vocabulary.text_size, sizes.dim)
+        kind = sizes.architecture
+        table = (vocabulary.size, vocabulary.text_size, sizes.dim, kind)
+        separate = kind.separate_embeddings
+        self.embedding = Embedding(*table, bias=kind.logits_bias and not separate)
+        self.separate_embedding = Embedding(*table, bias=kind.logits_bias) if separate else None
         # Stage II systems normalise here after mixing context in; sent2sent has it too, so that they start as equals.
-        self.source_norm = Norm(sizes.dim)
-        self.target_norm = Norm(sizes.dim)
+        self.source_norm = Norm(sizes.dim) if kind.embedding_norm else NoNorm()
+        self.target_norm = Norm(sizes.dim) if kind.embedding_norm else NoNorm()
         self.dropout = nn.Dropout(dropout)
         shape = (sizes.dim, sizes.heads, sizes.feed_forward, dropout)
         self.encoder = nn.ModuleList(self.encoder_layer(number)(*shape) for number in range(sizes.encoder_layers))
         self.decoder = nn.ModuleList(self.decoder_layer(number)(*shape) for number in range(sizes.decoder_layers))
         for layer in (*self.encoder, *self.decoder):
             layer.reach = self.reach
+            layer.feed_forward.activation = kind.activation
 
     def encoder_layer(self, number: int) -> type[EncoderLayer]:
         """What the layer of this number, from 0, is made of."""
@@ -59,8 +64,8 @@ class Transformer(nn.Module):
     def start_index_tokens(self) -> None:
         """Index tokens take over from <s>, which started sentences when there was no context."""
         with torch.no_grad():
-            weight, vocabulary = self.embedding.weight, self.vocabulary
-            weight[vocabulary.text_size :] = weight[vocabulary.bos]
+            for weight in (self.embedding.weight, self.target_embedding.weight):
+                weight[self.vocabulary.text_size :] = weight[self.vocabulary.bos]
 
     def drop_words(self, tokens: Tensor) -> Tensor:
         """In training, replace some words by <mask>; special tokens stay."""
@@ -71,9 +76,21 @@ class Transformer(nn.Module):
         drop &= (tokens > vocabulary.mask) & (tokens < vocabulary.text_size)
         return tokens.masked_fill(drop, vocabulary.mask)
 
-    def embed(self, side: Side) -> Tensor:
-        """-> (tokens, dim)."""
-        return self.embedding(self.drop_words(side.tokens), side.places if self.restarts else side.positions)
+    @property
+    def target_embedding(self) -> Embedding:
+        """What reads the target side and writes logits."""
+        return self.embedding if self.separate_embedding is None else self.separate_embedding
+
+    def embed(self, source: Side) -> Tensor:
+        """-> (source tokens, dim)."""
+        return self._embed(self.embedding, source)
+
+    def embed_target(self, target: Side) -> Tensor:
+        """-> (target tokens, dim)."""
+        return self._embed(self.target_embedding, target)
+
+    def _embed(self, embedding: Embedding, side: Side) -> Tensor:
+        return embedding(self.drop_words(side.tokens), side.places if self.restarts else side.positions)
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
         """Between embedding and first layer: (tokens, dim) -> (tokens, dim). Batch-level systems mix rows here."""
@@ -88,7 +105,7 @@ class Transformer(nn.Module):
 
     def start_target(self, target: Side, memory: Memory) -> Tensor:
         """(target tokens, dim)."""
-        return self.dropout(self.mix_target(self.embed(target), target, memory))
+        return self.dropout(self.mix_target(self.embed_target(target), target, memory))
 
     def encode_layers(self, source: Side) -> Tensor:
         """The states after all layers: (source tokens, dim)."""
@@ -119,13 +136,16 @@ class Transformer(nn.Module):
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits of what follows each token of the target's current sentences: (target current, text_size)."""
-        return self.embedding.logits(self.decode(batch.target, self.encode(batch.source)))
+        return self.target_embedding.logits(self.decode(batch.target, self.encode(batch.source)))
 
     def forward(self, batch: Batch, label_smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Sums over the labels: the smoothed cross-entropy to train on, and the plain one to report."""
         memory = self.encode(batch.source)
         states = self.decode(batch.target, memory)
-        weight = self.embedding.text_weight
+        weight, bias = self.target_embedding.text_weight, self.target_embedding.bias
+        if bias is not None:  # one dimension more, which is 1 in every state
+            states = torch.cat([states, states.new_ones(len(states), 1)], dim=1)
+            weight = torch.cat([weight, bias[:, None]], dim=1)
         loss, plain = cross_entropy(states, weight, batch.labels, label_smoothing, self.grade)
         if memory.loss is not None:
             loss = loss + memory.loss * len(batch.labels)
@@ -143,14 +163,14 @@ class Transformer(nn.Module):
         Returns the state and the logits of each row's first token, (rows, text_size). `context` is other
         sentences' target text, for systems that see it.
         """
-        x = self.embed(prefix)
+        x = self.embed_target(prefix)
         paths = Paths(len(prefix.rows), beam, x)
         x, mixer = self.start_mix(x, prefix, memory, paths, context)
         attending = PrefixAttending(prefix, memory, beam)
         states = self.decode_layers(x, attending)
         last = self.finish(states[prefix.current], states, attending)  # the start symbols: one a row
         positions = (prefix.places if self.restarts else prefix.positions)[prefix.current] + 1
-        return Decoding(positions, paths, attending.caches, attending.hidden, mixer), self.embedding.logits(last)
+        return Decoding(positions, paths, attending.caches, attending.hidden, mixer), self.target_embedding.logits(last)
 
     def start_mix(
         self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
@@ -165,8 +185,8 @@ class Transformer(nn.Module):
     def decode_one_token(self, state: Decoding, tokens: Tensor) -> Tensor:
         """Append a token to every hypothesis; the logits of the next: (rows, beam) -> (rows, beam, text_size)."""
         state.paths.extend()
-        x = self.step_mix(self.embedding(tokens, state.positions[:, None]), state.mixer)
+        x = self.step_mix(self.target_embedding(tokens, state.positions[:, None]), state.mixer)
         state.positions += 1
         attending = CachedAttending(state)
         x = self.decode_layers(x, attending)
-        return self.embedding.logits(self.finish(x, x, attending))
+        return self.target_embedding.logits(self.finish(x, x, attending))

@@ -17,6 +17,7 @@ from docflat.formats.catalogues.json import ALL, KEYS
 from docflat.formats.safe_reading import read_file
 from docflat.formats.segments import Format, Segment
 from docflat.service.messages import Message
+from docflat.service.tagged_texts import TagRules, read_tagged
 from docflat.support.atomic import write_whole
 from docflat.translation.files import FileReport, Translates, count_sentences, translate_file, translate_segments
 from docflat.translation.repairs.finishing import finish
@@ -61,6 +62,9 @@ def _html(text: str) -> _Text:
 def _read(text: str, task: Message) -> _Text:
     if task["format"] == "html" and text.strip():
         return _html(text)
+    if task["format"] == "xml" and text.strip():
+        tagged = read_tagged(text, TagRules(**task["tags"]))
+        return _Text(tagged.segments, tagged.render)
     return _plain(text, task["split"] != "nonewlines")
 
 
@@ -70,7 +74,7 @@ def translate_texts(translator: Translates, task: Message, done: Done) -> Messag
     `context` is read before the document and is not part of the answer.
     """
     settings: dict[str, Any] = {} if task["context_used"] else ALONE
-    if task["split"] == "none":
+    if task["split"] == "none" and task["format"] == "text":
         return _unsplit(translator, task, done, settings)
     texts = [_read(text, task) for text in task["texts"]]
     before = [Segment(line) for text in task["context"] for line in text.split("\n")]
@@ -93,6 +97,7 @@ def translate_texts(translator: Translates, task: Message, done: Done) -> Messag
         place += len(text.segments)
     if task["compare"]:
         answer["rows"] = compare(translator, report.rows, done)
+        answer["changed"] = sum(map(is_changed, answer["rows"]))
     return answer
 
 

@@ -108,6 +108,7 @@ class System:
             target_context=rows.target_context is not False,
             vector_slot=self.vector_slot,
             selections=self.selections,
+            source_starts=rows.source_starts,
         )
 
 

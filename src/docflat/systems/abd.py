@@ -51,7 +51,7 @@ class ABD(Transformer):
         if self.target_rows is None:
             return self.target_norm(x), None
         if isinstance(context, GlobalContext):
-            read = read_rows(self.target_rows, self.embed(context.side), context.side)[context.row]
+            read = read_rows(self.target_rows, self.embed_target(context.side), context.side)[context.row]
         else:
             read = read_rows(self.target_rows, x, prefix)
         return self.target_norm(x + read[prefix.rows.number(len(x))]), RowMixer(read)

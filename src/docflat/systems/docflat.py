@@ -36,6 +36,7 @@ from docflat.model.cache.hypotheses import FIRST_ROOM, Grown, Paths
 from docflat.model.layers import (
     Attention,
     Gate,
+    NoNorm,
     Norm,
     attend,
     fold,
@@ -105,11 +106,11 @@ class FlatBatchAttention(nn.Module):
         read, opening = self.folded(mixed.flatten(-2)).chunk(2, dim=-1)
         return blend(x, read, self.opened(opening.sigmoid()))
 
-    def mix_newest(self, x: Tensor, mixed: Tensor, norm: Norm) -> Tensor:
+    def mix_newest(self, x: Tensor, mixed: Tensor, norm: Norm | NoNorm) -> Tensor:
         """The layer norm of `mix_heads`, for newest tokens: (rows, beam, dim)."""
         if self.options.gate == "identity":
             return norm.of_sum(x, self.attention.join(mixed))
-        if not is_step(x):
+        if not is_step(x) or isinstance(norm, NoNorm):
             return norm(self.mix_heads(x, mixed))
         if self.folded is None:
             read = self.attention.join(mixed)
@@ -200,13 +201,12 @@ class DocFlat(Transformer):
         return self.target_norm(x)
 
     def show_source(self, side: Side) -> list[KeysValues]:
-        return self._show(self.source_flat, side)
+        return self._show(self.source_flat, self.embed(side), side)
 
     def show_target(self, side: Side) -> list[KeysValues]:
-        return self._show(self.target_flat, side)
+        return self._show(self.target_flat, self.embed_target(side), side)
 
-    def _show(self, flat: FlatBatchAttention | None, side: Side) -> list[KeysValues]:
-        x = self.embed(side)
+    def _show(self, flat: FlatBatchAttention | None, x: Tensor, side: Side) -> list[KeysValues]:
         if flat is None:
             return [KeysValues(x[:0], x[:0])] * len(side.rows)
         return flat.show(x, side)
@@ -299,7 +299,7 @@ class FlatMixer:
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
             side = context.side
             index, groups = flat.flat(side)
-            shown = model.embedding(side.tokens[index], side.positions[index])
+            shown = model.target_embedding(side.tokens[index], side.positions[index])
             first = flat.rows(side).starts[context.row]
             place = first if len(where) == len(rows) else place + (first - rows.starts[:-1])[rows.number(len(where))]
         last = place if len(where) == len(rows) else place[rows.starts[1:].long() - 1]
@@ -401,7 +401,7 @@ class FlatMixer:
         assert self.all_places is not None
         place = self.all_places[number]
         positions = self.first_position[number] + torch.arange(len(tokens), device=tokens.device)
-        key, value = self.flat.attention.keys_values(self.model.embedding(tokens, positions))
+        key, value = self.flat.attention.keys_values(self.model.target_embedding(tokens, positions))
         steps = self.best[0].shape[2]  # a translation has at most as many tokens as steps were made
         for index, part in enumerate((key, value)):
             self.best[index][place, :, : min(steps, len(tokens))] = part.transpose(0, 1)[:, :steps]

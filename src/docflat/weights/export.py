@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from docflat.model.layers import Attention, FeedForward
+from docflat.model.layers import Attention, FeedForward, Norm
+from docflat.model.sizes import Architecture
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
 from docflat.systems.doc2doc import Doc2Doc
@@ -23,13 +24,14 @@ from docflat.weights.folders import ModelFolder, load_model
 from docflat.weights.int8_files import pack, save_in_parts
 from docflat.weights.stored import read_weights
 
+WRITTEN = ("config.json", "tokenizer.json", "README.md", "model.bin", "model*.safetensors", "*_vocabulary.*")
 POSITIONS = 2048  # as far as the table of positions goes
 
 
 def export_int8(model: Path, out: Path, force: bool = False) -> None:
     """Write the same model folder with compact weights: a quarter of the size, in files of at most 15 MiB."""
     load_model(model)  # what cannot be read must not look exported
-    with whole_folder(out, force) as partial:
+    with whole_folder(out, force, WRITTEN) as partial:
         for name in ("config.json", "tokenizer.json", "README.md"):
             if (model / name).exists():
                 shutil.copyfile(model / name, partial / name)
@@ -46,6 +48,8 @@ def export_ctranslate2(folder: ModelFolder, out: Path, quantization: str | None 
     if not isinstance(model, Sent2Sent | Doc2Doc):
         raise InputError(f"CTranslate2 has no architecture for {folder.config.system}, only for sent2sent and doc2doc")
     sizes = model.sizes
+    if sizes.architecture != Architecture():
+        raise InputError("for CTranslate2 only models that were trained here are exported, not imported ones")
     spec = TransformerSpec.from_config(
         (sizes.encoder_layers, sizes.decoder_layers), sizes.heads, pre_norm=False, layernorm_embedding=True
     )
@@ -57,6 +61,7 @@ def export_ctranslate2(folder: ModelFolder, out: Path, quantization: str | None 
     ):
         source.weight = table
         side.position_encodings.encodings = positions
+        assert isinstance(norm, Norm), "of our own architecture"
         set_norm(side.layernorm_embedding, norm)
     encoder: Any = model.encoder
     decoder: Any = model.decoder
@@ -82,7 +87,7 @@ def export_ctranslate2(folder: ModelFolder, out: Path, quantization: str | None 
     spec.config.add_source_bos = spec.config.add_source_eos = False
     spec.validate()
     spec.optimize(quantization=quantization)
-    with whole_folder(out, force=force) as partial:
+    with whole_folder(out, force, WRITTEN) as partial:
         spec.save(str(partial))
         folder.subwords.save(partial / "tokenizer.json")
 

@@ -208,7 +208,8 @@ def test_an_exception_leaves_nothing_behind(tmp_path: Path) -> None:
     def interrupted() -> None:
         with CorpusWriter(tmp_path / "train", 300) as writer:
             writer.add(*DOCUMENTS[0])
-            assert os.listdir(tmp_path) == ["train.partial"]  # not under its name before it is whole
+            (name,) = os.listdir(tmp_path)
+            assert name.endswith(".partial")  # not under its name before it is whole
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -253,11 +254,7 @@ def test_existing_folders(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with pytest.raises(InputError, match="file: exists already"):
         write(tmp_path / "file")
-    (tmp_path / "other.partial").mkdir()
-    with pytest.raises(InputError, match=r"other\.partial: another run"):
-        write(tmp_path / "other")
-    assert (tmp_path / "other.partial").exists()  # it may belong to a run that goes on
-    with pytest.raises(InputError, match=r"below\.partial: cannot be made"):
+    with pytest.raises(InputError, match="below: cannot be made"):
         write(tmp_path / "file" / "below")
 
 
@@ -265,7 +262,6 @@ def test_whole_folder_replaces_only_at_the_end(tmp_path: Path) -> None:
     old = tmp_path / "out"
     old.mkdir()
     (old / "a").write_text("old")
-    (tmp_path / "out.partial").mkdir()  # of a run that was killed
     (tmp_path / "link").symlink_to(old, target_is_directory=True)
     with pytest.raises(FileExistsError), whole_folder(old, force=True) as folder:
         folder.mkdir()  # any error

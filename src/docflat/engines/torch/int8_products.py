@@ -104,8 +104,11 @@ class Int8FeedForward(nn.Module):
     def __init__(self, plain: FeedForward, known: Known = NOTHING) -> None:
         super().__init__()
         self.inner, self.outer = Int8Linear(plain.inner, known), Int8Linear(plain.outer, known)
+        self.activation = plain.activation
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.activation == "swish":
+            return self.outer(nn.functional.silu(self.inner(x)))
         return self.outer(self.inner.some(x, 0, len(self.inner.scale), relu=True))
 
 
@@ -121,14 +124,15 @@ class Int8Embedding(Embedding):
 
     def __init__(self, embedding: Embedding, known: Known = NOTHING) -> None:
         nn.Module.__init__(self)
-        self.text_size, self.weight = embedding.text_size, embedding.weight
+        self.text_size, self.weight, self.bias = embedding.text_size, embedding.weight, embedding.bias
+        self.factor, self.last_frequency = embedding.factor, embedding.last_frequency
         self.scale: Tensor | None = None  # of each row, where the table is in 8 bits: what is looked up is made wide
         if embedding.weight in known:
             table, self.scale = known[embedding.weight]
             self.weight = nn.Parameter(table, requires_grad=False)
-            self.packed = Int8Weight(table[: self.text_size], self.scale[: self.text_size], None)
+            self.packed = Int8Weight(table[: self.text_size], self.scale[: self.text_size], self.bias)
         else:
-            self.packed = Int8Weight(*round_rows(self.weight[: self.text_size].detach()), None)
+            self.packed = Int8Weight(*round_rows(self.weight[: self.text_size].detach()), self.bias)
 
     def rows(self, tokens: Tensor) -> Tensor:
         if self.scale is None:
@@ -163,6 +167,8 @@ def quantize(model: Transformer, known: Known = NOTHING) -> None:
             elif isinstance(child, FeedForward):
                 setattr(module, name, Int8FeedForward(child, known))
     model.embedding = Int8Embedding(model.embedding, known)
+    if model.separate_embedding is not None:
+        model.separate_embedding = Int8Embedding(model.separate_embedding, known)
     # Packing takes longer than the first sentence, and one core; it is done now, on all of them.
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
         list(pool.map(lambda needed: needed[0].part(*needed[1:]), list(_needed(model))))

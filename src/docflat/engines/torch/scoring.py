@@ -34,7 +34,7 @@ def score_candidates(
     sharing = Sharing.of_rows(target, counts, model.looks_ahead).to(device)
     memory = model.encode(Side.of_flat(source).to(device))
     states = decode_candidates(model, Side.of_flat(target).to(device), memory, sharing)
-    logits = model.embedding.logits(states[sharing.current_first])
+    logits = model.target_embedding.logits(states[sharing.current_first])
     scores = token_scores(logits, torch.from_numpy(labels).to(device), sharing.current_spread)
     return lambda: scores.cpu().numpy()
 
@@ -135,7 +135,7 @@ class SharedAttending(TargetAttending):
 def decode_candidates(model: Transformer, target: Side, memory: Memory, sharing: Sharing) -> Tensor:
     """As `Transformer.decode`, for several target rows to each row of the source: (current, dim)."""
     vector = None if memory.vector is None else memory.vector[sharing.row]
-    x = model.mix_target(model.embed(target), target, replace(memory, vector=vector))
+    x = model.mix_target(model.embed_target(target), target, replace(memory, vector=vector))
     attending = SharedAttending(target, memory, sharing, model.paired)
     states = model.decode_layers(x[sharing.first], attending)[sharing.spread]
     return model.finish(states[target.current], states, attending)

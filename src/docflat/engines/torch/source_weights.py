@@ -29,7 +29,7 @@ def source_weights(model: Transformer, source: FlatSide, target: FlatSide, layer
     target_side = Side.of_flat(target).to(device)
     memory = model.encode(Side.of_flat(source).to(device))
     attending = RecordingAttending(target_side, memory, [source_attentions(model)[layer]])
-    model.decode_layers(model.mix_target(model.embed(target_side), target_side, memory), attending)
+    model.decode_layers(model.mix_target(model.embed_target(target_side), target_side, memory), attending)
     return [weights.double().cpu().numpy() for recorded in attending.recorded[:1] for weights in recorded]
 
 
