@@ -19,11 +19,12 @@ from docflat.decoding.settings import DecodingSettings
 from docflat.engines import loading
 from docflat.engines.loading import LoadedModel
 from docflat.support.punctuation import SENTENCE_ENDS
+from docflat.translation.repairing import repair, translate_and_repair
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
     from docflat.decoding.alignment import Aligner, Weights
-    from docflat.translation.files import FileReport
+    from docflat.translation.file_report import FileReport
 
 _BLANKS = re.compile(r"\s+")
 
@@ -68,7 +69,7 @@ class Translator:
         return self.model.engine.precision
 
     def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
-        """Translate one document. Settings are those of `DecodingSettings`."""
+        """Translate one document. Settings are those of `translate_documents`."""
         if isinstance(sentences, str):
             raise TypeError("a document is a list of sentences, not one text")
         return next(self.translate_documents([sentences], **settings))
@@ -78,9 +79,17 @@ class Translator:
         documents: Iterable[Sequence[str]],
         chunk: int = 2000,
         done: Callable[[int], None] = lambda sentences: None,
+        repairs: bool = True,
         **settings: Any,
     ) -> Iterator[list[str]]:
-        """Translate documents as they come, about `chunk` sentences at a time; `done` hears of the progress."""
+        """Translate documents as they come, about `chunk` sentences at a time; `done` hears of the progress.
+
+        repairs: put right by rule what a model often gets wrong (`repairs/table.py`); settings: of `DecodingSettings`.
+        """
+        if repairs:
+            for sentences in translate_and_repair(self, documents, chunk=chunk, done=done, **settings):
+                yield [sentence.text for sentence in sentences]
+            return
         decoding = self.decoder.settings(**settings)
         todo = iter(documents)
         while True:
@@ -124,7 +133,7 @@ class Translator:
         # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
         return joined or one_line(text)
 
-    def stream(self, sentences: Iterable[str], **settings: Any) -> Iterator[str]:
+    def stream(self, sentences: Iterable[str], repairs: bool = True, **settings: Any) -> Iterator[str]:
         """Translate one document as it comes, however long: the mode `stream`.
 
         A translation comes when half a `window` of sentences after it has been read; the first, when all of one has.
@@ -144,7 +153,7 @@ class Translator:
             text, number = waiting[0]
             if len(translated) == number:
                 waiting.popleft()
-                yield self._join(text, translated)
+                yield repair(text, self._join(text, translated), self.languages if repairs else None).text
                 translated = []
 
     def translate_file(
@@ -159,7 +168,7 @@ class Translator:
         """Translate a file of any format of `docflat.formats.FORMATS` into one of the same kind.
 
         language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON;
-        settings: of `DecodingSettings`, and `terms` that stay as they are, and a `glossary` of translations.
+        settings: of `DecodingSettings`, `repairs`, `terms` that stay as they are, and a `glossary` of translations.
         """
         from docflat.formats import find_format, options_of
         from docflat.translation.files import translate_file
