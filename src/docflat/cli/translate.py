@@ -216,7 +216,9 @@ def _run_lines(
     with progress("translating", total) as advance:
         repairs = translate_lines(job.file, job.out, marking, load, advance, see, settings)
     if repairs and job.out is not None:  # stdout is the translation's
-        print(*count_repairs(repairs), sep="; ")
+        from docflat.translation.file_report import count_repairs
+
+        print(f"{name}: {'; '.join(count_repairs(repairs))}")
     warn_of_numbers(name, differing)
 
 
@@ -226,6 +228,7 @@ def _compare(
     settings: dict[str, Any],
 ) -> list[ShownDocument]:
     """Translate everything again, without context."""
+    from docflat.translation.repairing import translate_and_repair
     from docflat.translation.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None}
@@ -233,13 +236,12 @@ def _compare(
         translator = replace(translator, first_pass=None)
     shown = []
     with progress("without context", sum(len(pairs) for _, pairs in documents)) as advance:
-        again = translator.translate_documents(
-            [[pair[0] for pair in pairs] for _, pairs in documents], done=advance, **alone
-        )
-        for (name, pairs), texts in zip(documents, again, strict=True):
+        sources = [[pair[0] for pair in pairs] for _, pairs in documents]
+        again = translate_and_repair(translator, sources, done=advance, **alone)
+        for (name, pairs), repaired in zip(documents, again, strict=True):
             rows = [
-                Row(source, target, text if comparable else None)
-                for (source, target, comparable), text in zip(pairs, texts, strict=True)
+                Row(source, target, new.text if comparable else None)
+                for (source, target, comparable), new in zip(pairs, repaired, strict=True)
             ]
             shown.append(ShownDocument(name, rows))
     return shown

@@ -55,4 +55,7 @@ def translate_and_repair(
 
     languages = translator.languages if repairs else None
     for translations in translator.translate_documents(passing(), repairs=False, **settings):
-        yield [repair(*pair, languages) for pair in zip(waiting.popleft(), translations, strict=True)]
+        document = waiting.popleft()
+        if len(document) != len(translations):  # not an assert statement: this holds under python -O too
+            raise AssertionError(f"{len(document)} sentences in, {len(translations)} out")
+        yield [repair(*pair, languages) for pair in zip(document, translations, strict=True)]
