@@ -15,6 +15,9 @@ from typing import NoReturn, Protocol
 
 from docflat import __version__
 from docflat.cli import (
+    bulk,
+    bulk_merge,
+    bulk_status,
     compare,
     context,
     contrast,
@@ -75,6 +78,26 @@ VERBS: tuple[Verb, ...] = (
         "docflat translate manual.docx --glossary terms.tsv --suffix de\n"
         "docflat translate < speech.en > speech.de",
         translate,
+    ),
+    Verb(
+        "bulk",
+        "translate any number of documents on all cores or many machines, and go on after a kill",
+        "docflat bulk corpus.jsonl.zst --key text -o out/\n"
+        "docflat bulk manuals/ -o out/ --engine ray --address head:6379\n"
+        "docflat bulk corpus.parquet -o out/ --slice 3/16",
+        bulk,
+    ),
+    Verb(
+        "bulk status",
+        "say how far a bulk run is, and when it will end",
+        "docflat bulk status out/",
+        bulk_status,
+    ),
+    Verb(
+        "bulk merge",
+        "make one file of the parts of a bulk run",
+        "docflat bulk merge out/ -o corpus.de.jsonl.zst",
+        bulk_merge,
     ),
     Verb(
         "serve",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import TextIOWrapper
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from docflat.translation.translator import Translator
 
 
-LONGEST_LINE = 100_000  # characters of a sentence
+LONGEST = 100_000  # characters of a sentence
 Marking = tuple["Boundaries", Path | None, Path | None]  # boundaries, docids, starts
 Pair = tuple[str, str, bool]  # a sentence, its translation, and whether that can be compared with others
 
@@ -41,18 +40,13 @@ def translate_lines(
     done: Callable[[int], None],
     seen: Callable[[list[Pair]], object],
     settings: dict[str, Any],
-) -> Counter[str]:
-    """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document.
-
-    The result: how many lines each repair changed.
-    """
+) -> None:
+    """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document."""
     from docflat.data.documents import read_source
-    from docflat.translation.repairing import translate_and_repair
-
-    repairs: Counter[str] = Counter()
+    from docflat.data.tape import Tape
 
     with _open_output(out) as write, _open_input(file) as stream:
-        tape = _Tape(stream, file)
+        tape = Tape(stream, str(file or "<stdin>"))
         waiting: deque[Document] = deque()
 
         def sentences() -> Iterator[list[str]]:
@@ -60,85 +54,29 @@ def translate_lines(
                 waiting.append(_checked(document, file))
                 yield document.source
 
-        translations = translate_and_repair(
-            load(),
+        translations = load().translate_documents(
             sentences(),
             # Who types at a terminal need not wait for more than the end of a document.
             chunk=1 if file is None and sys.stdin.isatty() else 2000,
             done=done,
             **settings,
         )
-        for repaired in translations:
-            document, translation = waiting.popleft(), [line.text for line in repaired]
-            repairs.update(name for line in repaired for name in line.repairs)
+        for translation in translations:
+            document = waiting.popleft()
             for line in tape.replace(document, translation):
                 write(line)
             seen([(source, target, True) for source, target in zip(document.source, translation, strict=True)])
         for line in tape.rest():
             write(line)
-    return repairs
 
 
 def _checked(document: Document, file: Path | None) -> Document:
     """Without a sentence that would take all memory, and no end."""
     for number, sentence in enumerate(document.source):
-        if len(sentence) > LONGEST_LINE:
-            message = f"a sentence of {len(sentence)} characters; {LONGEST_LINE} are the most"
+        if len(sentence) > LONGEST:
+            message = f"a sentence of {len(sentence)} characters; {LONGEST} are the most"
             raise InputError(message, file or "stdin", document.line + number)
     return document
-
-
-class _Tape:
-    """The lines of the input, kept until translations replace them; what marks documents stays."""
-
-    def __init__(self, stream: BinaryIO, file: Path | None) -> None:
-        from docflat.data.documents import kind_of
-
-        self.name = str(file or "<stdin>")  # read_source tells the format by it
-        self.json = kind_of(Path(self.name)) == ".jsonl"
-        self.stream = stream
-        self.lines: deque[bytes] = deque()
-        self.taken = 0
-
-    def readline(self, limit: int) -> bytes:
-        raw = self.stream.readline(limit)
-        if raw:
-            self.lines.append(raw)
-        return raw
-
-    def replace(self, document: Document, translation: list[str]) -> Iterator[str]:
-        """The output lines up to the end of a document: as many as the input has."""
-        lines = sum(sentence.count("\n") + 1 for sentence in translation)
-        if lines != len(document.source):  # not an assert statement: this holds under python -O too
-            raise AssertionError(f"{len(document.source)} sentences in, {lines} lines out")
-        while self.taken < document.line - 1:
-            yield self._take_mark()
-        if not self.json:
-            for sentence in translation:
-                self._take()
-                yield sentence
-            return
-        # A JSON line is a sentence or a whole document, and gets its target.
-        record = json.loads(self.lines[0].decode("utf-8-sig"))
-        whole = isinstance(record["source"], list)
-        for target in [translation] if whole else translation:
-            record = json.loads(self._take().decode("utf-8-sig"))
-            yield json.dumps({**record, "target": target}, ensure_ascii=False)
-
-    def rest(self) -> Iterator[str]:
-        """The marks after the last document."""
-        while self.lines:
-            yield self._take_mark()
-
-    def _take(self) -> bytes:
-        self.taken += 1
-        return self.lines.popleft()
-
-    def _take_mark(self) -> str:
-        mark = self._take().decode("utf-8-sig").split("\t")[0].strip()  # a TSV file may mark both columns
-        if mark not in ("", "<d>"):
-            raise AssertionError(f"line {self.taken} was not translated: {mark!r}")
-        return mark
 
 
 def _open_input(file: Path | None) -> AbstractContextManager[BinaryIO]:

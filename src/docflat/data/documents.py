@@ -129,8 +129,7 @@ def _documents(pair: FilePair, lines: Iterator[str], with_target: bool) -> Itera
         # Blank lines do not show whether there is a docid column.
         text, lines = _peek(lines, skip=_is_blank)
         if mode == "auto":
-            fields = (text or "").split("\t")
-            mode = "d-lines" if DOCUMENT_LINE in fields[:2] else "docids" if len(fields) == 3 else "empty-lines"
+            mode = _boundaries_of_tsv(text or "")
         rows = _tsv_rows(lines, pair.source, mode, with_target)
     else:
         if pair.target is None:
@@ -154,6 +153,23 @@ def _documents(pair: FilePair, lines: Iterator[str], with_target: bool) -> Itera
         assert pair.starts is not None  # the marking says so
         return _split_at_changes(_with_starts(rows, pair.starts, pair.source), named=False)
     return _split_at_changes(_with_docids(rows, pair), named=True)
+
+
+def find_boundaries(file: Path) -> Boundaries:
+    """What `auto` is for a file of lines."""
+    kind = kind_of(file)
+    if kind == ".jsonl":
+        return "docids"
+    lines = lines_of(file, file)
+    if kind == ".tsv":
+        return _boundaries_of_tsv(next((line for line in lines if not _is_blank(line)), ""))
+    return "d-lines" if next(lines, "") == DOCUMENT_LINE else "empty-lines"
+
+
+def _boundaries_of_tsv(line: str) -> Boundaries:
+    """By the first line that is not blank."""
+    fields = line.split("\t")
+    return "d-lines" if DOCUMENT_LINE in fields[:2] else "docids" if len(fields) == 3 else "empty-lines"
 
 
 def _split_at_marks(rows: Iterable[TableLine], mode: Boundaries, pair: FilePair) -> Iterator[Document]:

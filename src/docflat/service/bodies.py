@@ -80,18 +80,19 @@ class Parameters:
 
 
 async def read_parameters(request: Request) -> Parameters:
-    """Of the query and of the body, whose win: clients of LibreTranslate's POST a query, DeepL's sends GET a form."""
+    """Of the query too, for any method: LibreTranslate's clients send them so. The body's win."""
     values = _lists(request.query_params.multi_items())
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     files: list[tuple[str, UploadFile]] = []
-    if kind == "application/json":
-        values.update(await read_json(request))
-    elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        form = await _form(request)
-        files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
-        values.update(_lists((name, value) for name, value in form.multi_items() if isinstance(value, str)))
-    elif await request.body():
-        raise Problem(415, "media_type")
+    if request.method in ("POST", "PATCH", "PUT", "DELETE"):
+        if kind == "application/json":
+            values.update(await read_json(request))
+        elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+            form = await _form(request)
+            files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
+            values.update(_lists((name, value) for name, value in form.multi_items() if isinstance(value, str)))
+        elif await request.body():
+            raise Problem(415, "media_type")
     _check_unicode(values)
     return Parameters(values, files)
 
@@ -112,8 +113,7 @@ def _lists(items: Any) -> dict[str, Any]:
 
 async def read_json(request: Request) -> dict[str, Any]:
     try:
-        body = await request.body()
-        value = json.loads(body, parse_constant=_refuse_constant) if body or request.method == "POST" else {}
+        value = json.loads(await request.body(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):  # of which a wrong encoding is one
         raise Problem(400, "not_json") from None
     if not isinstance(value, dict):

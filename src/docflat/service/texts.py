@@ -38,7 +38,7 @@ class TextRequest:
     terms: tuple[str, ...] = ()
     glossary: tuple[tuple[str, str], ...] = ()
     compare: bool = False  # whether to say what each sentence reads without context
-    tags: tuple[tuple[str, Any], ...] = ()  # of XML: what `TagRules` are told
+    xml: tuple[tuple[str, Any], ...] = ()  # how tags of XML are handled
 
     @property
     def characters(self) -> int:
@@ -58,7 +58,7 @@ class TextRequest:
             "terms": self.terms,
             "glossary": dict(self.glossary),
             "compare": self.compare,
-            "tags": dict(self.tags),
+            "xml": dict(self.xml),
         }
 
     @property

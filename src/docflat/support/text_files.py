@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,7 +14,25 @@ from typing import Any, BinaryIO
 
 from docflat.support.errors import InputError
 
-OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+
+def _open_zstd(file: Path, mode: str = "rb", **text: Any) -> Any:
+    """By Arrow's own reader: of several frames it reads all, and it says when the last is cut off."""
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise InputError(".zst files need pyarrow: pip install 'docflat[bulk]'", file) from None
+    if mode.startswith("r"):
+        return io.BufferedReader(pyarrow.input_stream(str(file), compression="zstd"))
+    stream = io.BufferedWriter(pyarrow.output_stream(str(file), compression="zstd"))
+    return io.TextIOWrapper(stream, **text) if mode.endswith("t") else stream
+
+
+OPENERS: dict[str, Callable[..., Any]] = {
+    ".xz": lzma.open,
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".zst": _open_zstd,
+}
 _BOM = "\ufeff"
 _CHUNK = 1 << 16  # bytes
 MOST_LINE = 64 << 20  # bytes; a line of JSON may be a document, but a small file can unpack to any line
@@ -25,38 +44,45 @@ def _open(file: Path | BinaryIO) -> Any:
     return OPENERS.get(file.suffix.lower(), open)(file, "rb")
 
 
+def raw_lines(file: Path | BinaryIO, name: Path) -> Iterator[bytes]:
+    """Lines with their ends."""
+    number = 0
+    with reading(name, lambda: number + 1), _open(file) as stream:
+        while raw := stream.readline(MOST_LINE + 1):
+            number += 1
+            if len(raw) > MOST_LINE:
+                raise InputError(f"a line of more than {MOST_LINE >> 20} MiB", name, number)
+            yield raw
+
+
 def lines_of(file: Path | BinaryIO, name: Path) -> Iterator[str]:
     """Lines without their ends. Only \\n and \\r\\n end a line: str.splitlines knows ten more."""
     number = 0
     try:
-        with _reading(name, lambda: number + 1), _open(file) as stream:
-            while raw := stream.readline(MOST_LINE + 1):
-                number += 1
-                if len(raw) > MOST_LINE:
-                    raise InputError(f"a line of more than {MOST_LINE >> 20} MiB", name, number)
-                text = raw.decode()
-                if number == 1 and text.startswith(_BOM):
-                    text = text[1:]
-                    if not text:
-                        return
-                if text.endswith("\r\n"):
-                    text = text[:-2]
-                elif text.endswith("\n"):
-                    text = text[:-1]
-                yield text
+        for number, raw in enumerate(raw_lines(file, name), 1):
+            text = raw.decode()
+            if number == 1 and text.startswith(_BOM):
+                text = text[1:]
+                if not text:
+                    return
+            if text.endswith("\r\n"):
+                text = text[:-2]
+            elif text.endswith("\n"):
+                text = text[:-1]
+            yield text
     except UnicodeDecodeError as error:
         place = f"byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
         raise InputError(f"not UTF-8: {place}: {error.reason}", name, number) from error
 
 
 def chunks_of(file: Path | BinaryIO, name: Path) -> Iterator[bytes]:
-    with _reading(name, lambda: None), _open(file) as stream:
+    with reading(name, lambda: None), _open(file) as stream:
         while chunk := stream.read(_CHUNK):
             yield chunk
 
 
 @contextmanager
-def _reading(name: Path, line: Callable[[], int | None]) -> Iterator[None]:
+def reading(name: Path, line: Callable[[], int | None]) -> Iterator[None]:
     """What goes wrong with a file, said of its name and the line."""
     try:
         yield

@@ -17,6 +17,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from docflat.data.flat_layout import SelectionName
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
@@ -94,6 +95,7 @@ def sentence_in_group(side: Side) -> tuple[Tensor, Tensor]:
 
 
 class Hybrid(Transformer):
+    selections: ClassVar[tuple[SelectionName, ...]] = ("recurrence",)
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True
     restarts: ClassVar[bool] = True

@@ -1,0 +1,21 @@
+"""`docflat bulk merge`: the parts of a run to one file."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="OUT", help="the folder of docflat bulk -o")
+    what = "file to write: JSONL, Parquet or text, as the parts are; may be .gz, .xz, .bz2, .zst"
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help=what)
+    parser.add_argument("--source", metavar="NAME", help="of several inputs, that whose parts to take (default: all)")
+
+
+def run(arguments: Namespace) -> None:
+    from docflat.bulk.merge import merge
+    from docflat.bulk.plan import read_plan
+
+    documents = merge(read_plan(arguments.folder), arguments.out, arguments.source)
+    print(f"{documents:,} documents -> {arguments.out}")

@@ -1,0 +1,151 @@
+"""Plans: shards of about equal work that cut no document; the same for the same input; changes are said."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bulk.stub_model import write_json_lines
+from docflat.bulk.plan import Plan, read_plan
+from docflat.bulk.settings import Settings
+from docflat.bulk.shards import Shard, Unit, cut
+from docflat.support.errors import InputError
+
+Make = Callable[..., tuple[Plan, Settings]]
+
+
+@given(st.lists(st.integers(1, 50)), st.integers(1, 100))
+def test_shards_hold_every_document_once_and_no_more_than_the_budget(works: list[int], budget: int):
+    shards = list(cut([Unit(work) for work in works], 0, "name", budget))
+    assert [place for shard in shards for place in range(shard.first, shard.first + shard.documents)] == [
+        *range(1, len(works) + 1)
+    ]
+    for shard in shards:
+        inside = works[shard.first - 1 : shard.first - 1 + shard.documents]
+        assert shard.work == sum(inside)
+        assert shard.work <= budget or shard.documents == 1
+    for shard, after in pairwise(shards):  # no shard is smaller than it must be
+        assert shard.work + works[after.first - 1] > budget
+
+
+def test_a_shard_comes_back_from_its_json():
+    file = ("a.md", "/a\udc80.md", 3, 4)
+    shard = Shard(1, "name/1-2", 1, 2, 30, offset=7, lengths=(1, 4), files=(file,))
+    assert Shard.from_json(shard.to_json()) == shard
+
+
+def records(number: int, size: int = 3) -> list[dict[str, Any]]:
+    return [{"id": i, "source": [f"sentence {i} {place}" for place in range(i % size)]} for i in range(number)]
+
+
+def test_the_same_inputs_and_settings_make_the_same_plan_byte_for_byte(tmp_path: Path, make: Make):
+    path = write_json_lines(tmp_path / "docs.jsonl", records(50))
+    for out in ("one", "two"):
+        make([path], tmp_path / out)
+    for name in ("plan.json", "shards.jsonl"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    plan = read_plan(tmp_path / "one")
+    assert plan.documents == 50 == sum(shard.documents for shard in plan.read_shards())
+    assert plan.shards > 3
+
+
+def test_a_plan_is_found_again_unless_something_has_changed(tmp_path: Path, make: Make, model: str):
+    path = write_json_lines(tmp_path / "docs.jsonl", records(20))
+    out = tmp_path / "out"
+    before, _ = make([path], out)
+    assert make([path], out)[0] == before
+
+    with pytest.raises(InputError, match=r"setting shard_size was 200, is 300. --force starts anew"):
+        make([path], out, shard_size=300)
+    with pytest.raises(InputError, match=r"setting beam was not set, is 4"):
+        make([path], out, decoding={"beam": 4})
+    with pytest.raises(InputError, match=r"setting glossary is another"):
+        make([path], out, glossary={"a": "b"})
+    other = write_json_lines(tmp_path / "more.jsonl", records(2))
+    with pytest.raises(InputError, match=r"input more.jsonl was not there"):
+        make([path, other], out)
+    with pytest.raises(InputError, match=r"input docs.jsonl is missing; input more.jsonl was not there"):
+        make([other], out)
+    write_json_lines(path, records(21))
+    with pytest.raises(InputError, match=r"input docs.jsonl has other contents"):
+        make([path], out)
+    assert make([path], out, force=True)[0].documents == 21
+    (Path(model) / "weights").write_bytes(b"others")
+    with pytest.raises(InputError, match=r"setting model has other contents"):
+        make([path], out)
+
+
+def test_a_copy_with_another_time_is_the_same_input(tmp_path: Path, make: Make):
+    path = write_json_lines(tmp_path / "docs.jsonl", records(20))
+    make([path], tmp_path / "out")
+    os.utime(path, (1, 1))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(path, elsewhere)
+    plan, _ = make([elsewhere / "docs.jsonl"], tmp_path / "out")
+    assert plan.sources[0].path == str(elsewhere / "docs.jsonl")
+
+
+def test_changed_files_of_a_folder_are_named(tmp_path: Path, make: Make):
+    folder = tmp_path / "notes"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.md", "b.md", "sub/a.md"):
+        (folder / name).write_text("Some text.\n")
+    make([folder], tmp_path / "out")
+    (folder / "a.md").write_text("Some other text.\n")
+    (folder / "b.md").unlink()
+    (folder / "c.md").write_text("New.\n")
+    with pytest.raises(InputError, match=r"input c.md was not there; input b.md is missing; input a.md was changed"):
+        make([folder], tmp_path / "out")
+
+
+def test_two_inputs_of_one_name_are_refused(tmp_path: Path, make: Make):
+    paths = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        paths.append(write_json_lines(tmp_path / folder / "docs.jsonl", records(3)))
+    with pytest.raises(InputError, match=r"two/docs.jsonl: its translation would have the name of that of .*one/docs"):
+        make(paths, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_force_removes_only_what_a_run_has_written(tmp_path: Path, make: Make):
+    path = write_json_lines(tmp_path / "docs.jsonl", records(3))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "precious.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"exists and has no plan of docflat bulk"):
+        make([path], out)
+    with pytest.raises(InputError, match=r"has no plan of docflat bulk"):
+        make([path], out, force=True)
+    (out / "precious.txt").rename(tmp_path / "kept.txt")
+    make([path], out)
+    (tmp_path / "kept.txt").rename(out / "precious.txt")
+    make([path], out, force=True)
+    assert (out / "precious.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no plan"),
+        ("{", "is no plan"),
+        ("[]", "is no plan"),
+        ('{"format": 7}', "has format 7, this docflat reads 1"),
+        (json.dumps({"format": 1, "sources": [{"x": 1}], "settings": {}}), "is no plan"),
+    ],
+)
+def test_what_is_no_plan_is_named(tmp_path: Path, text: str, message: str):
+    if text:
+        (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(InputError, match=rf"plan.json: {message}"):
+        read_plan(tmp_path)
