@@ -20,13 +20,15 @@ import torch
 
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
+from docflat.engines.torch.engine import on_torch
 from docflat.evaluation.contrastive.examples import ContrastiveExample, read_contrastive
 from docflat.evaluation.contrastive.scoring import draw, score_examples
 from docflat.model.sizes import ModelSizes
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.translation.translator import Translator
-from docflat.weights.folders import ModelConfig, ModelFolder
+from docflat.weights.config import ModelConfig
+from docflat.weights.folders import ModelFolder
 
 
 def made_up(examples: Sequence[ContrastiveExample], system: str, device: str) -> Translator:
@@ -37,7 +39,8 @@ def made_up(examples: Sequence[ContrastiveExample], system: str, device: str) ->
     config = ModelConfig(system, ModelSizes(), dict(found.preset), found.rows_of(RowSettings()))
     torch.manual_seed(1)
     model = config.build(subwords).eval()
-    return Translator(ModelFolder(config, subwords, model.to(device, torch.bfloat16 if device == "cuda" else None)))
+    model.to(device, torch.bfloat16 if device == "cuda" else None)
+    return Translator(on_torch(ModelFolder(config, subwords, model)))
 
 
 def seconds(translator: Translator, examples: Sequence[ContrastiveExample]) -> float:
@@ -65,7 +68,7 @@ def main() -> None:
         score_examples(translator, examples[:200])  # kernels are chosen and memory is taken on first use
         turns = [(seconds(translator, once), seconds(translator, examples)) for _ in range(options.turns)]
         alone, everything = (min(column) for column in zip(*turns, strict=True))
-        system, size = translator.folder.config.system, translator.folder.subwords.text_size
+        system, size = translator.model.config.system, translator.model.subwords.text_size
         rows.append([system, size, len(examples), alone, everything, everything / alone])
     columns = ["system", "subwords", "examples", "references alone (s)", "all candidates (s)", "ratio"]
     cpu = f"{platform.machine()}, {torch.get_num_threads()} threads"

@@ -31,6 +31,7 @@ from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Ids
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.torch.engine import TorchEngine
 from docflat.evaluation.probe.language import Language
 from docflat.evaluation.probe.probe import Probe, accuracies
 from docflat.model.sizes import ModelSizes, Vocabulary
@@ -51,7 +52,7 @@ def build(name: str, base: bool, window: int, words: int, beam: int) -> Passes:
         model.embedding.weight[VOCABULARY.eos] = 0  # some other word always leads: none ends before its limit
     rows = system.rows_of(RowSettings())
     settings = DecodingSettings(mode="stream", window=window, beam=beam, batch_size=1)
-    return Passes(model, system.layout(rows, VOCABULARY), rows, settings)
+    return Passes(TorchEngine(model), system.layout(rows, VOCABULARY), rows, settings)
 
 
 def document(sentences: int, words: int, seed: int) -> Iterator[Ids]:

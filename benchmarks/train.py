@@ -37,7 +37,8 @@ from docflat.training.meter import Meter
 from docflat.training.recipe import Recipe, Stage
 from docflat.training.steps import Step, steps_from
 from docflat.training.torchrun import Processes
-from docflat.weights.folders import Progress, vocabulary_of
+from docflat.weights.config import vocabulary_of
+from docflat.weights.folders import Progress
 
 SMALL = ModelSizes(dim=64, heads=4, feed_forward=256, encoder_layers=2, decoder_layers=2)
 

@@ -41,17 +41,18 @@ from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import Subwords
-from docflat.decoding.beam_search import beam_search
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.torch.int8_products import quantize
+from docflat.engines.torch.search import beam_search
 from docflat.model.batch import Side, make_side
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.sizes import ModelSizes
 from docflat.support.console import print_table
 from docflat.systems import find_system
 from docflat.systems.docflat import fold_gates
+from docflat.weights.config import ModelConfig, vocabulary_of
 from docflat.weights.export import export_ctranslate2
-from docflat.weights.folders import ModelConfig, ModelFolder, save_model, vocabulary_of
-from docflat.weights.int8_products import quantize
+from docflat.weights.folders import ModelFolder, save_model
 
 CTRANSLATE2, HUGGING_FACE = "CTranslate2 sent2sent", "Hugging Face generate"
 START_CTRANSLATE2 = """

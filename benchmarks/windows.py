@@ -45,14 +45,14 @@ def main() -> None:
     reference = read_reference(options.reference, Marking())
     source = read_beside(options.source, reference, Marking(), "source")
     documents, wanted = take(source.documents, reference.documents, options.limit)
-    ids = [translator.folder.subwords.encode_batch(document, "source") for document in documents]
+    ids = [translator.model.subwords.encode_batch(document, "source") for document in documents]
     rows: list[list[Any]] = []
 
     def measure(what: str, translate: Callable[[], list[list[Ids]]]) -> list[list[Ids]]:
         start = time.perf_counter()
         found = translate()
         seconds = time.perf_counter() - start
-        text = [translator.folder.subwords.decode(sentence) for document in found for sentence in document]
+        text = [translator.model.subwords.decode(sentence) for document in found for sentence in document]
         rows.append([what, sacrebleu.corpus_bleu(text, [wanted]).score, seconds])
         return found
 

@@ -12,6 +12,7 @@ from docflat.data.rows import Ids, Rows, SentenceList
 from docflat.decoding.passes import Passes
 from docflat.decoding.scoring import Scorer
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.torch.engine import TorchEngine, on_torch
 from docflat.model.batch import make_side
 from docflat.weights.folders import load_model
 
@@ -43,7 +44,7 @@ def test_the_exported_model_translates_and_scores_as_ours(models: dict[str, Path
         side = make_side(SentenceList(sentences), given, layout, close=close, prefix_only=not close)
         return [[names[token] for token in part.tolist()] for part in side.tokens.split(side.rows.lengths.tolist())]
 
-    passes = Passes(folder.model, layout, rows, DecodingSettings(beam=1, window=1))
+    passes = Passes(TorchEngine(folder.model), layout, rows, DecodingSettings(beam=1, window=1))
     if name == "sent2sent":
         ours = passes.sentence_by_sentence([document], lambda n: None)[0]
     else:
@@ -66,7 +67,7 @@ def test_the_exported_model_translates_and_scores_as_ours(models: dict[str, Path
     assert compared > 20
     if name == "sent2sent":
         scores = theirs.score_batch(by_row(document, close=True), [[names[token] for token in ids] for ids in first])
-        (scored,) = Scorer(folder).documents([document], [first])
+        (scored,) = Scorer(on_torch(folder)).documents([document], [first])
         for mine, other in zip(scored, scores, strict=True):
             assert mine.log_probabilities == pytest.approx(other.log_probs, abs=1e-4)
 

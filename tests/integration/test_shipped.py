@@ -11,11 +11,11 @@ import torch
 
 from docflat import Translator
 from docflat.cli.dispatch import run
+from docflat.engines.torch.int8_products import Int8Embedding
 from docflat.training.loop import Data, StageTraining
 from docflat.training.recipe import load_recipe
 from docflat.training.torchrun import Processes
 from docflat.weights.folders import load_model, save_model
-from docflat.weights.int8_products import Int8Embedding
 from docflat.weights.shipped import ENGLISH_GERMAN, model_folder
 
 ROOT = Path(__file__).parents[2]
@@ -35,11 +35,11 @@ def test_fits_where_it_is_kept() -> None:
 
 
 def test_int8_weights_are_used_as_they_are_stored(translator: Translator, tmp_path: Path) -> None:
-    assert isinstance(translator.folder.model.embedding, Int8Embedding)
+    assert isinstance(translator.model.engine.model.embedding, Int8Embedding)
     loaded = load_model(ENGLISH_GERMAN)
     save_model(tmp_path / "wide", loaded.config, loaded.model.state_dict(), loaded.subwords, "")
-    assert not isinstance(Translator.load(tmp_path / "wide").folder.model.embedding, Int8Embedding)
-    assert not isinstance(Translator.load(precision="fp32").folder.model.embedding, Int8Embedding)
+    assert not isinstance(Translator.load(tmp_path / "wide").model.engine.model.embedding, Int8Embedding)
+    assert not isinstance(Translator.load(precision="fp32").model.engine.model.embedding, Int8Embedding)
 
 
 @pytest.mark.parametrize(("noun", "pronoun"), [("report", "Er"), ("regulation", "Sie"), ("law", "Es")])

@@ -14,6 +14,7 @@ from torch import Tensor
 from docflat import Translator
 from docflat.data.batches import DocumentBatches
 from docflat.data.corpus import Corpus
+from docflat.engines.torch.engine import on_torch
 from docflat.model.batch import Batch
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
@@ -103,7 +104,7 @@ def test_a_model_folder_translates_in_every_mode_and_again_when_saved_again(
     first_pass = None if SYSTEMS[system].sentence_level else sentence_model
     for mode in modes_of(system):
         with_first = first_pass if mode.get("mode") == "two-pass" else None
-        own = Translator(loaded, with_first and load_model(with_first))
+        own = Translator(on_torch(loaded), with_first and on_torch(load_model(with_first)))
         again = Translator.load(tmp_path / "copy", device="cpu", first_pass=with_first)
         found = list(own.translate_documents(SOURCES, beam=2, **mode))
         assert found == list(again.translate_documents(SOURCES, beam=2, **mode))

@@ -430,3 +430,25 @@ def test_a_real_model_translates_a_file(tmp_path: Path):
     for part in ("<b>", "</b>", "<code>x()</code>", "<i>", "</i>", "{name}", "</p>\n<p>123</p>"):
         assert written.count(part) == 1
     assert (report.segments, report.translated, report.sentences) == (2, 1, 2)
+
+
+def test_a_file_is_read_once_unless_there_are_too_many_to_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from docflat.cli import translate_files
+    from docflat.translation import files
+
+    reads: list[str] = []
+
+    def read_file(path: Path) -> bytes:
+        reads.append(path.name)
+        return path.read_bytes()
+
+    monkeypatch.setattr(files, "read_file", read_file)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("One two. Three.")
+    assert translate(tmp_path / "a.txt", tmp_path / "b.txt", "-o", f"{tmp_path}/out/") == 0
+    assert reads == ["a.txt", "b.txt"]
+    reads.clear()
+    monkeypatch.setattr(translate_files, "MOST_HELD", 20)
+    assert translate(tmp_path / "a.txt", tmp_path / "b.txt", "-o", f"{tmp_path}/again/") == 0
+    assert reads == ["a.txt", "b.txt", "b.txt"]
+    assert (tmp_path / "again/b.txt").read_text() == "ONE TWO. THREE."

@@ -34,6 +34,7 @@ from conftest import (
 )
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.torch.engine import TorchEngine
 from docflat.systems import SYSTEMS
 from slow import assert_same_gradients, embedded, feed_forward, gate_of_two, logits_of, normed, plus
 
@@ -175,6 +176,6 @@ def test_a_model_that_never_ends_is_stopped_there() -> None:
     with torch.no_grad():
         end = model.embedding.weight[EOS]
         model.decoder[-1].feed_forward_norm.bias -= 100 * end / end.norm()
-    passes = Passes(model, layout_for("gtrans"), rows_for("gtrans"), DecodingSettings(beam=1))
+    passes = Passes(TorchEngine(model), layout_for("gtrans"), rows_for("gtrans"), DecodingSettings(beam=1))
     found = passes.sequential([[[5] * n for n in (1, 4, 5, 11)]], lambda sentences: None)
     assert [len(ids) for ids in found[0]] == [11, 14, 16, 23]

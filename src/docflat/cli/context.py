@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> None:
     reference = read_reference(arguments.reference, marking)
     source = read_beside(arguments.source, reference, marking, "source")
     translator = load_translator(arguments)
-    system = translator.folder.system
+    system = translator.model.system
     if not (system.source or system.target):
         warn(f"{system.name} sees no context: every P-CXMI is 0")
     with progress("scoring", 2 * len(reference.sentences)) as advance:

@@ -57,8 +57,8 @@ def run(arguments: Namespace) -> None:
     except InputError as error:
         raise InputError(str(error), arguments.set) from None
     translator = load_translator(arguments)
-    if arguments.context != "none" and not translator.folder.config.rows.context:
-        warn(f"{translator.folder.config.system} reads no local context: it finds the same in any")
+    if arguments.context != "none" and not translator.model.config.rows.context:
+        warn(f"{translator.model.config.system} reads no local context: it finds the same in any")
     total = len(sentences_before(examples, translator)) if arguments.context == "first-pass" else None
     with progress("translating the context", total) if total else progress("preparing") as advance:
         examples = in_context(examples, arguments.context, translator, arguments.seed, arguments.beam, advance)

@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> None:
 
     with whole_folder(arguments.out, arguments.force, ("inspect.*", "source.png", "target.png")) as folder:
         translator = Translator.load(arguments.model, device=arguments.device)
-        flat_model(translator.folder)
+        flat_model(translator.model)
         name = document.name or f"document {arguments.document} of {arguments.source.name}"
         try:
             found = inspect(translator, document.source, document.target, arguments.window, name)

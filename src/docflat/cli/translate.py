@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,6 +118,8 @@ def _add_decoding(parser: ArgumentParser) -> None:
         metavar="X",
         help="scores are divided by length ** X (default: %(default)s)",
     )
+    repairs = "leave numbers, hours and full stops as the model writes them, right or wrong"
+    parser.add_argument("--no-repairs", action="store_true", help=repairs)
     window = "sentences of a document that see each other (default: as the model was trained, or 16)"
     parser.add_argument("--window", type=whole(1), metavar="N", help=window)
     add_number(
@@ -133,6 +135,7 @@ def run(arguments: Namespace) -> None:
         name: getattr(arguments, name)
         for name in ("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "batch_size")
     }
+    settings["repairs"] = not arguments.no_repairs
     load = _Loader(arguments)
     documents: list[tuple[str, Sequence[Pair]]] = []
 
@@ -158,7 +161,7 @@ def run(arguments: Namespace) -> None:
     else:
         error = translate_files(jobs, arguments, load, seen, settings)
     if documents:
-        shown = _compare(documents, load(), settings, {str(job.file) for job in jobs if not job.lines})
+        shown = _compare(documents, load(), settings)
         if arguments.side_by_side:
             _write_page(arguments.side_by_side, shown)
         if arguments.changes:
@@ -211,7 +214,11 @@ def _run_lines(
         differing.extend(find_other_numbers(pairs))
 
     with progress("translating", total) as advance:
-        translate_lines(job.file, job.out, marking, load, advance, see, settings)
+        repairs = translate_lines(job.file, job.out, marking, load, advance, see, settings)
+    if repairs and job.out is not None:  # stdout is the translation's
+        from docflat.translation.file_report import count_repairs
+
+        print(f"{name}: {'; '.join(count_repairs(repairs))}")
     warn_of_numbers(name, differing)
 
 
@@ -219,10 +226,9 @@ def _compare(
     documents: Sequence[tuple[str, Sequence[Pair]]],
     translator: Translator,
     settings: dict[str, Any],
-    formats: Collection[str],
 ) -> list[ShownDocument]:
-    """Translate everything again, without context. formats: the names of what is no lines."""
-    from docflat.translation.repairs.finishing import finish
+    """Translate everything again, without context."""
+    from docflat.translation.repairing import translate_and_repair
     from docflat.translation.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None}
@@ -230,15 +236,12 @@ def _compare(
         translator = replace(translator, first_pass=None)
     shown = []
     with progress("without context", sum(len(pairs) for _, pairs in documents)) as advance:
-        again = translator.translate_documents(
-            [[pair[0] for pair in pairs] for _, pairs in documents], done=advance, **alone
-        )
-        for (name, pairs), texts in zip(documents, again, strict=True):
-            if name in formats:  # as in the file, where this is no work of context
-                texts = [finish(pair[0], text, translator.languages) for pair, text in zip(pairs, texts, strict=True)]
+        sources = [[pair[0] for pair in pairs] for _, pairs in documents]
+        again = translate_and_repair(translator, sources, done=advance, **alone)
+        for (name, pairs), repaired in zip(documents, again, strict=True):
             rows = [
-                Row(source, target, text if comparable else None)
-                for (source, target, comparable), text in zip(pairs, texts, strict=True)
+                Row(source, target, new.text if comparable else None)
+                for (source, target, comparable), new in zip(pairs, repaired, strict=True)
             ]
             shown.append(ShownDocument(name, rows))
     return shown

@@ -6,11 +6,12 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from docflat.cli.translate_lines import Pair, count_lines, translate_lines
 from docflat.formats import FORMATS, options_of
@@ -19,8 +20,10 @@ from docflat.support.errors import InputError
 from docflat.weights.shipped import languages_of
 
 if TYPE_CHECKING:
+    from docflat.translation.files import PlannedFile
     from docflat.translation.translator import Translator
 
+T = TypeVar("T")
 Seen = Callable[[str, Sequence["Pair"]], object]  # the name of a document, and its sentences
 
 # What is often asked for, and would be taken for text: what to save it as, if that helps.
@@ -41,6 +44,7 @@ NOT_READ = {
 }
 
 
+MOST_HELD = 32 << 20  # bytes of files that are read but not translated yet; those after them are read again
 _SHOWN = 10  # sentences of a file, in warnings
 _LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
 
@@ -155,21 +159,20 @@ def translate_files(
 ) -> InputError | None:
     """Translate all that can be; what cannot is named. The error to end with, if there was any."""
     runner = _Runner(arguments, load, seen, settings)
-    todo: list[Job] = []
-    total = 0
+    todo: deque[_Planned] = deque()
     for job in jobs:
         if job.out is not None and job.out.exists() and not arguments.force:
             # Who named one file waits for it, and reads no list of what became of many.
             say = warn if runner.single else print
             say(f"{job.file} was not translated: {job.out} is there already (--force replaces it)")
-        elif (sentences := runner.attempt(job, runner.count)) is not None:
-            todo.append(job)
-            total += sentences
-    with progress("translating", total) as advance:
-        for job in todo:
-            report = runner.attempt(job, lambda job: runner.translate(job, advance))
+        elif (planned := runner.attempt(partial(runner.plan, job))) is not None:
+            todo.append(planned)
+    with progress("translating", sum(planned.sentences for planned in todo)) as advance:
+        while todo:
+            planned = todo.popleft()
+            report = runner.attempt(partial(runner.translate, planned, advance))
             if report is not None:
-                print(f"{report} -> {job.out}", flush=True)
+                print(f"{report} -> {planned.job.out}", flush=True)
     if not runner.errors or runner.single:
         return runner.errors[0] if runner.errors else None
     return InputError(f"{len(runner.errors)} of {len(jobs)} files were not translated")
@@ -210,6 +213,15 @@ def read_glossary(path: Path) -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """A job whose file was read."""
+
+    job: Job
+    sentences: int
+    file: PlannedFile | None = None  # None: it is lines, or one of so many that they cannot all be held in memory
+
+
 class _Runner:
     def __init__(
         self, arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
@@ -218,58 +230,56 @@ class _Runner:
         self.marking = (arguments.boundaries, arguments.docids, arguments.starts)
         self.single = len(arguments.files) == 1 and not arguments.files[0].is_dir()
         self.errors: list[InputError] = []
+        self.held = 0  # bytes of the files that were read
         self.terms = read_terms(arguments.keep_terms) if arguments.keep_terms else []
         self.glossary = read_glossary(arguments.glossary) if arguments.glossary else None
 
-    def attempt(self, job: Job, do: Callable[[Job], Any]) -> Any:
-        """What `do` finds; None: it failed, and that is noted. One bad file does not stop the others."""
+    def attempt(self, do: Callable[[], T]) -> T | None:
+        """What `do` returns; None: it failed, and that is noted. One bad file does not stop the others."""
         try:
-            return do(job)
+            return do()
         except InputError as error:
             self.errors.append(error)
             if not self.single:
                 print(f"docflat: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
             return None
 
-    def count(self, job: Job) -> int:
-        """How many sentences it has; finds what is wrong with it before the model is loaded."""
-        from docflat.formats.safe_reading import read_file
-        from docflat.translation.files import check_output, count_sentences
+    def plan(self, job: Job) -> _Planned:
+        """Find what is wrong with a file before the model is loaded, and how many sentences it has."""
+        from docflat.translation.files import check_output
 
         assert job.file is not None
         assert job.out is not None
         check_output(job.file, job.out)
         if job.lines:
-            return count_lines(job.file, self.marking) or 0
-        parsed = self._format(job.file).read(read_file(job.file), str(job.file))
-        return count_sentences(parsed.segments, self.arguments.source_language, self.terms)
+            return _Planned(job, count_lines(job.file, self.marking) or 0)
+        planned = self._read(job.file)
+        self.held += job.file.stat().st_size
+        return _Planned(job, planned.sentences, planned if self.held <= MOST_HELD else None)
 
-    def translate(self, job: Job, done: Callable[[int], None]) -> str:
-        assert job.file is not None
-        assert job.out is not None
-        from docflat.translation.files import make_folder_of, translate_file
+    def _read(self, file: Path) -> PlannedFile:
+        from docflat.translation.files import plan_file
 
-        if job.lines:
-            make_folder_of(job.out)
+        return plan_file(file, self._format(file), self.arguments.source_language, self.terms, self.glossary)
+
+    def translate(self, planned: _Planned, done: Callable[[int], None]) -> str:
+        from docflat.translation.file_report import count_repairs
+        from docflat.translation.files import make_folder_of, write_translation
+
+        file, out = planned.job.file, planned.job.out
+        assert file is not None
+        assert out is not None
+        if planned.job.lines:
+            make_folder_of(out)
             lines: list[Pair] = []
-            translate_lines(job.file, job.out, self.marking, self.load, done, lines.extend, self.settings)
-            self.seen(str(job.file), lines)
-            warn_of_numbers(str(job.file), find_other_numbers(lines))
-            return f"{job.file}: {len(lines)} lines translated"
-        report = translate_file(
-            job.file,
-            job.out,
-            self._format(job.file),
-            self.load(),
-            self.arguments.source_language,
-            done,
-            self.terms,
-            self.glossary,
-            **self.settings,
-        )
-        self.seen(str(job.file), report.rows)
-        warn_of_numbers(str(job.file), report.other_numbers)
-        _warn_of(str(job.file), "not as the glossary says", report.other_terms)
+            repairs = translate_lines(file, out, self.marking, self.load, done, lines.extend, self.settings)
+            self.seen(str(file), lines)
+            warn_of_numbers(str(file), find_other_numbers(lines))
+            return "; ".join([f"{file}: {len(lines)} lines translated", *count_repairs(repairs)])
+        report = write_translation(planned.file or self._read(file), out, self.load(), done, **self.settings)
+        self.seen(str(file), report.rows)
+        warn_of_numbers(str(file), report.other_numbers)
+        _warn_of(str(file), "not as the glossary says", report.other_terms)
         return str(report)
 
     def _format(self, file: Path) -> Any:
@@ -282,7 +292,7 @@ class _Runner:
 
 
 def find_other_numbers(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
-    from docflat.translation.repairs.numbers import numbers_differ
+    from docflat.translation.numbers import numbers_differ
 
     return [(source, target) for source, target, _ in pairs if numbers_differ(source, target)]
 

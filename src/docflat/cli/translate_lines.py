@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import TextIOWrapper
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from docflat.translation.translator import Translator
 
 
-LONGEST = 100_000  # characters of a sentence
+LONGEST_LINE = 100_000  # characters of a sentence
 Marking = tuple["Boundaries", Path | None, Path | None]  # boundaries, docids, starts
 Pair = tuple[str, str, bool]  # a sentence, its translation, and whether that can be compared with others
 
@@ -40,10 +40,16 @@ def translate_lines(
     done: Callable[[int], None],
     seen: Callable[[list[Pair]], object],
     settings: dict[str, Any],
-) -> None:
-    """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document."""
+) -> Counter[str]:
+    """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document.
+
+    The result: how many lines each repair changed.
+    """
     from docflat.data.documents import read_source
     from docflat.data.tape import Tape
+    from docflat.translation.repairing import translate_and_repair
+
+    repairs: Counter[str] = Counter()
 
     with _open_output(out) as write, _open_input(file) as stream:
         tape = Tape(stream, str(file or "<stdin>"))
@@ -54,27 +60,30 @@ def translate_lines(
                 waiting.append(_checked(document, file))
                 yield document.source
 
-        translations = load().translate_documents(
+        translations = translate_and_repair(
+            load(),
             sentences(),
             # Who types at a terminal need not wait for more than the end of a document.
             chunk=1 if file is None and sys.stdin.isatty() else 2000,
             done=done,
             **settings,
         )
-        for translation in translations:
-            document = waiting.popleft()
+        for repaired in translations:
+            document, translation = waiting.popleft(), [line.text for line in repaired]
+            repairs.update(name for line in repaired for name in line.repairs)
             for line in tape.replace(document, translation):
                 write(line)
             seen([(source, target, True) for source, target in zip(document.source, translation, strict=True)])
         for line in tape.rest():
             write(line)
+    return repairs
 
 
 def _checked(document: Document, file: Path | None) -> Document:
     """Without a sentence that would take all memory, and no end."""
     for number, sentence in enumerate(document.source):
-        if len(sentence) > LONGEST:
-            message = f"a sentence of {len(sentence)} characters; {LONGEST} are the most"
+        if len(sentence) > LONGEST_LINE:
+            message = f"a sentence of {len(sentence)} characters; {LONGEST_LINE} are the most"
             raise InputError(message, file or "stdin", document.line + number)
     return document
 

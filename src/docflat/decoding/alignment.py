@@ -9,7 +9,6 @@ Words that are the same on both sides need no model.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,18 +17,14 @@ from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
+from docflat.data.flat_layout import flatten_side
 from docflat.data.rows import Rows, SentenceList
-from docflat.data.subwords import SideName
+from docflat.data.subwords import SideName, Subwords
 from docflat.decoding.scoring import Scorer
-from docflat.model.batch import Side, make_side
-from docflat.model.batch_attention import Memory, TargetAttending
-from docflat.model.layers import Attention, DecoderLayer, Reach
+from docflat.engines.loading import LoadedModel
 from docflat.support.punctuation import WIDE
 from docflat.support.text_ranges import Range
-from docflat.weights.folders import ModelFolder
 
 Weights = npt.NDArray[np.float64]  # (target words, source words)
 Links = list[tuple[int, int]]  # (source word, target word)
@@ -91,26 +86,6 @@ def _same_words(source: Sequence[str], target: Sequence[str]) -> Links:
     return [link for word in common for link in zip(places[0][word], places[1][word], strict=True)]
 
 
-class RecordingAttending(TargetAttending):
-    """Remembers what its tokens read of the source. Weights are computed once more: kernels never hold them."""
-
-    def __init__(self, side: Side, memory: Memory, watched: Sequence[Attention]) -> None:
-        super().__init__(side, memory)
-        self.watched = watched
-        self.recorded: list[list[Tensor]] = []  # [watched][row]: (target tokens, source tokens), the mean of the heads
-
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
-        if reach != "context" and any(attention is one for one in self.watched):
-            query, (key, _) = attention.queries(x), attention.keys_values(self.memory.states)
-            own, other = (pairwise(rows.starts.tolist()) for rows in (self.side.rows, self.memory.rows))
-            weights = []
-            for (start, end), (first, last) in zip(own, other, strict=True):
-                scores = (query[start:end].transpose(0, 1) @ key[first:last].permute(1, 2, 0)).float()
-                weights.append((scores / math.sqrt(query.shape[-1])).softmax(-1).mean(0))
-            self.recorded.append(weights)
-        return super().source(attention, x, reach)
-
-
 @dataclass(frozen=True)
 class _View:
     """Where in a model the alignment shows."""
@@ -122,10 +97,9 @@ class _View:
 class Aligner:
     """Asks a model; every sentence by itself."""
 
-    def __init__(self, folder: ModelFolder) -> None:
-        self.folder, self.model = folder, folder.model
-        self.layers = [layer.source_attention for layer in self.model.decoder if isinstance(layer, DecoderLayer)]
-        views = [_View(layer, reading) for layer in range(len(self.layers)) for reading in (True, False)]
+    def __init__(self, model: LoadedModel) -> None:
+        self.model = model
+        views = [_View(layer, reading) for layer in range(model.engine.alignment_layers) for reading in (True, False)]
         self.agreed = dict.fromkeys(views, 0.0)  # with what leaving out words shows, over the first sentences
         self.tried = 0  # sentences
 
@@ -135,8 +109,8 @@ class Aligner:
 
     def weights(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
         """Of each (sentence, translation); None where the model cannot tell."""
-        texts = [_Pair.of_texts(self.folder, *pair) for pair in pairs]
-        most = self.folder.config.rows.max_tokens - 3
+        texts = [_Pair.of_texts(self.model.subwords, *pair) for pair in pairs]
+        most = self.model.config.rows.max_tokens - 3
         known = [number for number, pair in enumerate(texts) if pair is not None and pair.longest <= most]
         chosen = [pair for pair in (texts[number] for number in known) if pair is not None]
         self._try_views(chosen[: SAMPLE - self.tried])
@@ -163,31 +137,23 @@ class Aligner:
             [token for token, share in zip(pair.source.ids, column, strict=True) if not share] for column in shares.T
         ]
         sources = [pair.source.ids, *without]
-        scored = Scorer(self.folder).documents([[ids] for ids in sources], [[pair.target.ids]] * len(sources), False)
+        scored = Scorer(self.model).documents([[ids] for ids in sources], [[pair.target.ids]] * len(sources), False)
         scores = np.array([sentence[0].log_probabilities[:-1] for sentence in scored])  # (variants, target subwords)
         lost: Weights = (scores[0] - scores[1:]) @ pair.target.shares()
         return lost.T
 
     def _word_weights(self, pairs: Sequence[_Pair], view: _View) -> Iterator[Weights]:
-        model, number = self.model, np.arange(len(pairs))
-        layout = self.folder.system.layout(self.folder.config.rows, model.vocabulary)
+        number, layout = np.arange(len(pairs)), self.model.layout
         rows = Rows(number, 0 * number, number, 0 * number, number)
-        device = model.embedding.weight.device
-        source = make_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True).to(device)
-        target = make_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False).to(device)
-        with torch.inference_mode():
-            memory = model.encode(source)
-            attending = RecordingAttending(target, memory, [self.layers[view.layer]])
-            model.decode_layers(model.mix_target(model.embed_target(target), target, memory), attending)
-        for recorded in attending.recorded[:1]:
-            for weights, pair in zip(recorded, pairs, strict=True):
-                found = (
-                    weights.double().cpu().numpy()
-                )  # source: a start symbol before, the end and perhaps a slot after
-                first = len(found) - len(pair.target.ids) - (not view.reading)
-                found = found[first : first + len(pair.target.ids), 1 : len(pair.source.ids) + 1]
-                said = pair.target.shares()
-                yield said.T @ found @ pair.source.shares() / np.maximum(1, said.sum(0))[:, None]
+        source = flatten_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True)
+        target = flatten_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False)
+        weights = self.model.engine.source_weights(source, target, view.layer)
+        for found, pair in zip(weights, pairs, strict=False):
+            # Of the source: a start symbol before, the end and perhaps a slot after.
+            first = len(found) - len(pair.target.ids) - (not view.reading)
+            found = found[first : first + len(pair.target.ids), 1 : len(pair.source.ids) + 1]
+            said = pair.target.shares()
+            yield said.T @ found @ pair.source.shares() / np.maximum(1, said.sum(0))[:, None]
 
 
 def _batches(pairs: Sequence[_Pair]) -> Iterator[list[_Pair]]:
@@ -224,13 +190,13 @@ class _Pair:
     target: _Subwords
 
     @classmethod
-    def of_texts(cls, folder: ModelFolder, *texts: str) -> _Pair | None:
+    def of_texts(cls, subwords: Subwords, *texts: str) -> _Pair | None:
         """None: there are no words, or it cannot be said where they are."""
         sides: list[_Subwords] = []
         names: tuple[SideName, SideName] = ("source", "target")
         for text, side in zip(texts, names, strict=True):
-            ids = folder.subwords.encode(text, side)
-            sides.append(_Subwords(ids, _places(text, folder.subwords.pieces(ids)), find_words(text)))
+            ids = subwords.encode(text, side)
+            sides.append(_Subwords(ids, _places(text, subwords.pieces(ids)), find_words(text)))
         return cls(*sides) if all(side.places and side.words for side in sides) else None
 
     @property

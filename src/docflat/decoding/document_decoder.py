@@ -16,8 +16,8 @@ from docflat.data.rows import Ids
 from docflat.decoding.editing import EditedSentence, find_objections
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
-from docflat.weights.folders import ModelFolder
 
 Documents = Sequence[Sequence[Ids]]
 Done = Callable[[int], None]  # hears how many sentences were translated since it heard last
@@ -31,27 +31,25 @@ def ignore(sentences: int) -> None:
 class DocumentDecoder:
     """A trained model, and how it goes through documents."""
 
-    folder: ModelFolder
-    first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
+    model: LoadedModel
+    first_pass: LoadedModel | None = None  # a sentence model for the first of two passes; None: the same model
 
     @property
     def reads_target(self) -> bool:
         """Whether a translation depends on those of other sentences; if not, a first pass has nothing to do."""
-        model = self.folder.model  # not its system: options may have turned off, or on, what it sees of other rows
-        return self.folder.config.rows.target_context is not False or model.sees_growing or model.looks_ahead
+        engine = self.model.engine  # not its system: options may have turned off, or on, what it sees of other rows
+        return self.model.config.rows.target_context is not False or engine.sees_growing or engine.looks_ahead
 
     @property
     def drafts_alone(self) -> bool:
         """Whether its log-probabilities without context mean something: it was trained on sentences alone too."""
-        return self.folder.config.rows.context_free > 0
+        return self.model.config.rows.context_free > 0
 
     def settings(self, **wanted: Any) -> DecodingSettings:
         """Settings with this model's defaults: the best mode it was trained for. Refuses what it cannot do."""
-        system = self.folder.system
+        system = self.model.system
         if wanted.get("mode") in (None, "auto"):
-            two_passes = (
-                self.first_pass is not None or self.folder.config.rows.context_free > 0 or not self.reads_target
-            )
+            two_passes = self.first_pass is not None or self.model.config.rows.context_free > 0 or not self.reads_target
             wanted["mode"] = "sentence" if system.sentence_level else "two-pass" if two_passes else "sequential"
         elif system.sentence_level and wanted["mode"] != "sentence":
             raise InputError(f"{system.name} translates sentence by sentence; it has no mode {wanted['mode']!r}")
@@ -62,9 +60,9 @@ class DocumentDecoder:
             raise InputError(f"a tolerance goes with the mode edit, not {wanted['mode']}")
         if wanted["mode"] == "edit" and not self.drafts_alone:
             raise InputError("the mode edit needs a model that was trained without context too (context_free)")
-        if wanted.get("global_context") is not None and not self.folder.model.sees_growing:
+        if wanted.get("global_context") is not None and not self.model.engine.sees_growing:
             raise InputError(f"no row of this {system.name} sees others grow: it has no global context to choose")
-        wanted["window"] = wanted.get("window") or self.folder.config.rows.window or None
+        wanted["window"] = wanted.get("window") or self.model.config.rows.window or None
         if wanted["mode"] == "stream" and "batch" not in system.source + system.target:
             wanted["window"] = 1  # no other row is seen, so none is held
         most = system.most_rows
@@ -110,7 +108,7 @@ class DocumentDecoder:
 
     def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
         """The first of two passes: every sentence by itself, if another one reads its translation."""
-        if self.first_pass is not None and self.first_pass.subwords.hash != self.folder.subwords.hash:
+        if self.first_pass is not None and self.first_pass.subwords.hash != self.model.subwords.hash:
             raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
         alone = self.passes(replace(settings, mode="sentence"), self.first_pass)
         return alone.sentence_by_sentence(self._with_readers(documents), ignore)
@@ -121,11 +119,10 @@ class DocumentDecoder:
         Those after it would, and it would itself in a model that looks ahead; of the rest of the target side the second
         pass sees of such a sentence what the first does: nothing.
         """
-        looks_ahead = self.folder.model.looks_ahead
+        looks_ahead = self.model.engine.looks_ahead
         return [document if looks_ahead or any(document[1:]) else [[]] * len(document) for document in documents]
 
-    def passes(self, settings: DecodingSettings, folder: ModelFolder | None = None) -> Passes:
+    def passes(self, settings: DecodingSettings, model: LoadedModel | None = None) -> Passes:
         """The ways through documents, one by one: of this model, or of that of the first pass."""
-        folder = folder or self.folder
-        rows = folder.config.rows
-        return Passes(folder.model, folder.system.layout(rows, folder.model.vocabulary), rows, settings)
+        model = model or self.model
+        return Passes(model.engine, model.layout, model.config.rows, settings)

@@ -11,20 +11,15 @@ from itertools import islice, pairwise
 from typing import TypeVar
 
 import numpy as np
-import torch
 
-from docflat.data.flat_layout import Layout
+from docflat.data.flat_layout import FlatSide, Layout, flatten_batch, flatten_side
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
-from docflat.decoding.beam_search import Hypothesis, beam_search
 from docflat.decoding.editing import Draft
-from docflat.decoding.scoring import split_scores, token_scores
+from docflat.decoding.scoring import split_scores
 from docflat.decoding.settings import DecodingSettings
 from docflat.decoding.stream_windows import Window, keep, lay_windows
-from docflat.model.batch import Side, make_batch, make_side
-from docflat.model.batch_attention import Memory
-from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
-from docflat.model.transformer import Transformer
+from docflat.engines.engine import Encoded, Engine, Hypothesis, ShownContext, TargetContext
 
 T = TypeVar("T")
 
@@ -32,14 +27,10 @@ T = TypeVar("T")
 class Passes:
     """A model with what it takes to go through documents of ids, one way or another."""
 
-    def __init__(self, model: Transformer, layout: Layout, rows: RowSettings, settings: DecodingSettings) -> None:
+    def __init__(self, engine: Engine, layout: Layout, rows: RowSettings, settings: DecodingSettings) -> None:
         """rows: those the model was trained on."""
-        self.model, self.layout, self.settings = model, layout, settings
+        self.engine, self.layout, self.settings = engine, layout, settings
         self.context, self.max_tokens = rows.context or 0, rows.max_tokens
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.embedding.weight.device
 
     def sentence_by_sentence(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
         """Every sentence alone: no context of any kind. `done` hears how many sentences were translated."""
@@ -70,14 +61,13 @@ class Passes:
             walk.keep(chosen, target)
         for batch in walk.batches(self.settings.batch_size):
             wanted = np.arange(len(batch)) if chosen is None else np.flatnonzero(chosen[batch.sentence])
-            where = torch.from_numpy(wanted).to(self.device)
             context = None
             if self.settings.global_context == "first-pass":
-                context = GlobalContext(self._target(target, batch), where)
-            memory = self._encode(walk.source, batch)
+                context = TargetContext(self._target(target, batch), wanted)
+            encoded = self._encode(walk.source, batch)
             if len(wanted) < len(batch):
-                memory = memory.take(where, torch.from_numpy(batch.context[wanted] + 1).to(self.device))
-            self._search(walk, batch.sentence[wanted], batch.take(wanted), memory, target, context)
+                encoded = encoded.take(wanted, batch.context[wanted] + 1)
+            self._search(walk, batch.sentence[wanted], batch.take(wanted), encoded, target, context)
             done(len(wanted))
         return walk.translations()
 
@@ -90,7 +80,6 @@ class Passes:
         walk.rows = trim(walk.rows, walk.source, target, self.max_tokens, self.layout.target_context)
         return walk, target
 
-    @torch.inference_mode()
     def score(self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]]) -> list[list[list[float]]]:
         """Log-probabilities of first translations with their context, as the second pass sees it.
 
@@ -98,9 +87,8 @@ class Passes:
         """
         walk, target = self._second_walk(documents, first)
         for rows in walk.batches(self.settings.batch_size):
-            batch = make_batch(walk.source, target, rows, self.layout).to(self.device)
-            scores = token_scores(self.model.logits(batch), batch.labels)
-            scored = split_scores(scores, batch.labels, batch.target.sentences)
+            batch = flatten_batch(walk.source, target, rows, self.layout)
+            scored = split_scores(self.engine.score(batch), batch.labels, batch.target.sentences)
             for sentence, one in zip(rows.sentence, scored, strict=True):
                 walk.log_probabilities[sentence] = one.log_probabilities
         return walk.by_document(walk.log_probabilities)
@@ -132,7 +120,7 @@ class Passes:
         return walk.translations()
 
     def _blocks_in_lockstep(self, walk: Walk, blocks: list[Rows], done: Callable[[int], None]) -> None:
-        memory = self._encode(walk.source, concatenate(blocks))
+        encoded = self._encode(walk.source, concatenate(blocks))
         offsets = np.cumsum([0, *(len(block) for block in blocks)])
         for step in range(max(len(block) for block in blocks)):
             active = [number for number, block in enumerate(blocks) if len(block) > step]
@@ -140,11 +128,10 @@ class Passes:
             seen = trim(seen, target, target, self.max_tokens)
             last = np.arange(1, len(active) + 1) * (step + 1) - 1
             own = seen.take(last)
-            context = GlobalContext(self._target(target, seen), torch.from_numpy(last).to(self.device))
-            which = torch.from_numpy(offsets[active] + step).to(self.device)
+            context = TargetContext(self._target(target, seen), last)
             sentences = np.array([blocks[number].sentence[step] for number in active])
-            told_apart = torch.from_numpy(own.context + 1).to(self.device)
-            self._search(walk, sentences, own, memory.take(which, told_apart), target, context)
+            own_encoded = encoded.take(offsets[active] + step, own.context + 1)
+            self._search(walk, sentences, own, own_encoded, target, context)
             done(len(active))
 
     def stream(self, documents: Iterable[Iterable[Ids]]) -> Iterator[tuple[int, Ids]]:
@@ -167,7 +154,6 @@ class Passes:
                 window.finish(next(translations) if window.current else [])
                 yield window.number, window.target[-1]
 
-    @torch.inference_mode()
     def _windows_in_lockstep(self, windows: Sequence[Window]) -> list[Ids]:
         """The translations of the current sentences."""
         sentences, translations, rows = lay_windows(windows)
@@ -178,49 +164,46 @@ class Passes:
         so_far = trim(rows.take(rows.place <= place[rows.group]), target, target, self.max_tokens)
         last = np.flatnonzero(so_far.place == place[so_far.group])
 
-        model = self.model
-        context: GlobalContext | KeptContext
-        if isinstance(model, Keeper):
-            show_source, show_target = model.show_source, model.show_target
-            seen = keep(windows, "source", rows, lambda new: show_source(self._source(source, new)))
-            memory = model.encode_among(self._source(source, rows.take(own)), seen)
+        engine = self.engine
+        context: TargetContext | ShownContext
+        if engine.keeps_rows:
+            seen = keep(windows, "source", rows, lambda new: engine.show_source(self._source(source, new)))
+            encoded = engine.encode_among(self._source(source, rows.take(own)), seen)
             finished = so_far.take(so_far.place < place[so_far.group])
-            kept = keep(windows, "target", finished, lambda new: show_target(self._target(target, new)))
-            context = KeptContext(kept)
+            kept = keep(windows, "target", finished, lambda new: engine.show_target(self._target(target, new)))
+            context = ShownContext(kept)
             own = np.arange(len(own))
         else:
             # Other systems keep nothing: the whole window is computed anew for each sentence.
-            memory = model.encode(self._source(source, rows))
-            context = GlobalContext(self._target(target, so_far), torch.from_numpy(last).to(self.device))
-        told_apart = torch.from_numpy(so_far.context[last] + 1).to(self.device)
-        memory = memory.take(torch.from_numpy(own).to(self.device), told_apart)
+            encoded = self._encode(source, rows)
+            context = TargetContext(self._target(target, so_far), last)
+        encoded = encoded.take(own, so_far.context[last] + 1)
         lengths = [len(window.current) for window in windows]
-        found = self._translate(lengths, so_far.take(last), memory, target, context)
+        found = self._translate(lengths, so_far.take(last), encoded, target, context)
         return [hypothesis.tokens for hypothesis in found]
 
-    def _encode(self, source: SentenceList, rows: Rows) -> Memory:
-        with torch.inference_mode():
-            return self.model.encode(self._source(source, rows))
+    def _encode(self, source: SentenceList, rows: Rows) -> Encoded:
+        return self.engine.encode(self._source(source, rows))
 
-    def _source(self, source: SentenceList, rows: Rows) -> Side:
-        return make_side(source, rows, self.layout, close=True).to(self.device)
+    def _source(self, source: SentenceList, rows: Rows) -> FlatSide:
+        return flatten_side(source, rows, self.layout, close=True)
 
-    def _target(self, target: SentenceList, rows: Rows, prefix_only: bool = False) -> Side:
+    def _target(self, target: SentenceList, rows: Rows, prefix_only: bool = False) -> FlatSide:
         rows = self.layout.target_rows(rows)
-        return make_side(target, rows, self.layout, close=False, prefix_only=prefix_only).to(self.device)
+        return flatten_side(target, rows, self.layout, close=False, prefix_only=prefix_only)
 
     def _search(
         self,
         walk: Walk,
         sentences: Array,
         rows: Rows,
-        memory: Memory,
+        encoded: Encoded,
         target: SentenceList,
-        context: GlobalContext | None,
+        context: TargetContext | None,
     ) -> None:
         """Translate `sentences`, whose rows have their context in `target`."""
         lengths = (walk.source.ends[sentences + 1] - walk.source.ends[sentences]).tolist()
-        found = self._translate(lengths, rows, memory, target, context)
+        found = self._translate(lengths, rows, encoded, target, context)
         for sentence, hypothesis in zip(sentences, found, strict=True):
             walk.target[sentence], walk.log_probabilities[sentence] = hypothesis.tokens, hypothesis.log_probabilities
 
@@ -228,15 +211,15 @@ class Passes:
         self,
         lengths: Sequence[int],
         rows: Rows,
-        memory: Memory,
+        encoded: Encoded,
         target: SentenceList,
-        context: GlobalContext | KeptContext | None,
+        context: TargetContext | ShownContext | None,
     ) -> list[Hypothesis]:
         """lengths: of the source sentences."""
         prefix = self._target(target, rows, prefix_only=True)
-        limits = [self.model.longest(length) for length in lengths]
+        limits = [self.engine.longest(length) for length in lengths]
         settings = self.settings
-        return beam_search(self.model, memory, prefix, limits, settings.beam, settings.length_penalty, context)
+        return self.engine.search(encoded, prefix, limits, settings.beam, settings.length_penalty, context)
 
 
 class Walk:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docflat.data.rows import Rows
-from docflat.model.cache.decoding_state import KeysValues
+from docflat.engines.engine import Shown
 
 if TYPE_CHECKING:
     from docflat.data.rows import Ids
@@ -33,7 +33,7 @@ class Window:
         self.first = self.end = 0  # the places first ... end - 1 are held
         self.source: list[Ids] = []  # of these
         self.target: list[Ids] = []  # of first ... place - 1
-        self.kept: dict[SideName, dict[int, KeysValues]] = {"source": {}, "target": {}}  # by place
+        self.kept: dict[SideName, dict[int, Shown]] = {"source": {}, "target": {}}  # by place
 
     @property
     def start(self) -> int:
@@ -82,8 +82,8 @@ def lay_windows(windows: Sequence[Window]) -> tuple[list[Ids], list[Ids], Rows]:
 
 
 def keep(
-    windows: Sequence[Window], side: SideName, rows: Rows, show: Callable[[Rows], list[KeysValues]]
-) -> list[list[KeysValues]]:
+    windows: Sequence[Window], side: SideName, rows: Rows, show: Callable[[Rows], list[Shown]]
+) -> list[list[Shown]]:
     """What these rows show others, by window: computed once for each, when it is first here."""
     kept = [window.kept[side] for window in windows]
     new = rows.take(

@@ -18,13 +18,14 @@ from torch import Tensor
 
 from docflat.data.rows import Ids, Rows, SentenceList, trim
 from docflat.data.subwords import SideName, Subwords
+from docflat.engines.loading import LoadedModel
+from docflat.engines.torch.engine import TorchEngine
 from docflat.model.batch import Side, make_side
 from docflat.model.layers import Attention
 from docflat.model.segments import Segments
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, FlatBatchAttention
 from docflat.translation.translator import Translator
-from docflat.weights.folders import ModelFolder
 
 # More is nothing to look at, and a page grows with the square of its windows.
 MOST_SENTENCES = 1000  # of a document
@@ -90,10 +91,10 @@ class Inspection:
         return asdict(self)
 
 
-def flat_model(folder: ModelFolder) -> DocFlat:
-    if not isinstance(folder.model, DocFlat):
-        raise InputError(f"{folder.config.system} has no flat-batch attention to look at; the docflat-* systems have")
-    return folder.model
+def flat_model(loaded: LoadedModel) -> DocFlat:
+    if not isinstance(loaded.engine, TorchEngine) or not isinstance(loaded.engine.model, DocFlat):
+        raise InputError(f"{loaded.config.system} has no flat-batch attention to look at; the docflat-* systems have")
+    return loaded.engine.model
 
 
 def inspect(
@@ -107,27 +108,27 @@ def inspect(
 
     window: sentences that see each other, as in translation; 0: the whole document; None: the model's own.
     """
-    folder = translator.folder
-    model = flat_model(folder)
+    loaded = translator.model
+    model = flat_model(loaded)
     if target is not None and len(target) != len(source):
         raise ValueError(f"{len(source)} sentences, but {len(target)} translations")
     width = _width(translator, len(source), window)
     if target is None and model.target_flat is not None:
         target = translator.translate(source, window=width)
-    source_ids = _encode(folder.subwords, source, "source")
-    target_ids = None if target is None else _encode(folder.subwords, target, "target")
-    rows = document_rows(folder, source_ids, target_ids, width)
+    source_ids = _encode(loaded.subwords, source, "source")
+    target_ids = None if target is None else _encode(loaded.subwords, target, "target")
+    rows = document_rows(loaded, source_ids, target_ids, width)
     if not len(rows):
         raise InputError("there is no sentence in this document with words on both sides")
     texts: dict[SideName, Text] = {}
     if model.source_flat is not None:
-        texts["source"] = _inspect_side(folder, model.source_flat, source, source_ids, rows, causal=False)
+        texts["source"] = _inspect_side(loaded, model.source_flat, source, source_ids, rows, causal=False)
     if model.target_flat is not None and target is not None and target_ids is not None:
-        texts["target"] = _inspect_side(folder, model.target_flat, target, target_ids, rows, causal=True)
+        texts["target"] = _inspect_side(loaded, model.target_flat, target, target_ids, rows, causal=True)
     options = next(flat for flat in (model.source_flat, model.target_flat) if flat is not None).options
     gates: dict[str, Meaning] = {"continuous": "mean", "discrete": "share open", "identity": "none"}
     return Inspection(
-        folder.config.system,
+        loaded.config.system,
         document,
         0 if window == 0 else width,
         options.scope,
@@ -151,9 +152,9 @@ def _encode(subwords: Subwords, texts: Sequence[str], side: SideName) -> list[Id
     return [subwords.encode(text, side) if text.strip() else [] for text in texts]
 
 
-def document_rows(folder: ModelFolder, source: list[Ids], target: list[Ids] | None, window: int) -> Rows:
+def document_rows(loaded: LoadedModel, source: list[Ids], target: list[Ids] | None, window: int) -> Rows:
     """A row for each sentence with words, as in translation."""
-    settings = folder.config.rows
+    settings = loaded.config.rows
     place = np.arange(len(source))
     rows = Rows(place, np.minimum(settings.context or 0, place), place, place, place // window)
     has_words = np.array([bool(x) and (target is None or bool(target[i])) for i, x in enumerate(source)], dtype=bool)
@@ -164,10 +165,9 @@ def document_rows(folder: ModelFolder, source: list[Ids], target: list[Ids] | No
 
 @torch.inference_mode()
 def _inspect_side(
-    folder: ModelFolder, flat: FlatBatchAttention, sentences: Sequence[str], ids: list[Ids], rows: Rows, causal: bool
+    loaded: LoadedModel, flat: FlatBatchAttention, sentences: Sequence[str], ids: list[Ids], rows: Rows, causal: bool
 ) -> Text:
-    model = folder.model
-    layout = folder.system.layout(folder.config.rows, model.vocabulary)
+    model, layout = flat_model(loaded), loaded.layout
     laid = layout.target_rows(rows) if causal else rows
     side = make_side(SentenceList(ids), laid, layout, close=not causal).to(model.embedding.weight.device)
     x = model.embed(side)
@@ -181,7 +181,7 @@ def _inspect_side(
     openings = gate_openings(flat, x, side, causal)
     current = side.tokens[side.current].tolist()
     for place, (start, end) in zip(rows.sentence.tolist(), pairwise(side.sentences.starts.tolist()), strict=True):
-        tokens[place] = _tokens(folder.subwords, current[start:end], openings and openings[start:end])
+        tokens[place] = _tokens(loaded.subwords, current[start:end], openings and openings[start:end])
     return Text(list(sentences), tokens, maps, causal)
 
 

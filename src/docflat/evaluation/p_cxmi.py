@@ -44,7 +44,7 @@ def cxmi(
     done: Callable[[int], None] = lambda sentences: None,
 ) -> list[list[SentenceCXMI]]:
     """Of every sentence of documents. `done` hears of each sentence twice: with context and without."""
-    subwords, scorer = translator.folder.subwords, Scorer(translator.folder)
+    subwords, scorer = translator.model.subwords, Scorer(translator.model)
     source = [subwords.encode_batch(document, "source") for document in sources]
     target = [subwords.encode_batch(document, "target") for document in references]
     both = [scorer.documents(source, target, context, done) for context in (True, False)]

@@ -7,7 +7,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.data.flat_layout import SelectionName
 from docflat.model.batch import Batch, Side
 from docflat.model.batch_attention import Memory, SideAttending, TargetAttending
 from docflat.model.cache.decoding_state import (
@@ -27,8 +26,6 @@ from docflat.model.sizes import ModelSizes, Vocabulary
 class Transformer(nn.Module):
     """Encoder and decoder over flat batches."""
 
-    selections: ClassVar[tuple[SelectionName, ...]] = ()  # what it reads of a side beside its rows
-    vector_slot: ClassVar[bool] = False  # whether rows have a place for a vector
     reach: ClassVar[Reach] = "row"  # of the attention of its layers
     paired: ClassVar[bool] = False  # a sentence of a target row reads that of the source row which it translates
     restarts: ClassVar[bool] = False  # positions count from the start of a sentence, as in stage I, not of a row

@@ -191,7 +191,7 @@ class JobRun:
     @cached_property
     def _translator(self) -> Translator:
         translator = Translator.load(self.folder / "model", device=self.plan.recipe(self.job)[0].device)
-        translator.decoder = decoder = SharedFirstPass(translator.folder)
+        translator.decoder = decoder = SharedFirstPass(translator.model)
         if self.job.first is not None:
             for test in self.tests:
                 decoder.load(self.first_pass(test))
@@ -204,7 +204,7 @@ class JobRun:
         test = self.dataset.tests[name]
         translator, sentences = self._translator, self.job.first is None
         settings: dict[str, Any] = {"mode": "sentence" if sentences else "two-pass"}
-        if translator.folder.model.sees_growing:
+        if translator.model.engine.sees_growing:
             settings["global_context"] = self.plan.global_context
         size = 256 if torch.cuda.is_available() else 64
         path = self.translation(window, name)

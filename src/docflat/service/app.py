@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 
 from starlette.applications import Starlette
@@ -13,7 +13,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from docflat.service import deepl, jobs_api, libretranslate, operations, page
+from docflat.service import (
+    deepl,
+    deepl_documents,
+    deepl_glossaries,
+    documents_api,
+    jobs_api,
+    libretranslate,
+    libretranslate_files,
+    operations,
+    page,
+)
 from docflat.service.bodies import parameters_of
 from docflat.service.guard import Guard
 from docflat.service.problems import Problem, answer
@@ -34,13 +44,9 @@ class Entry:
     open: bool = False  # whether it answers without a key where keys are asked for
 
 
-TABLE: tuple[Entry, ...] = (
-    Entry("GET", "/", page.show, open=True),
-    Entry("POST", "/", page.translate),
-    Entry("GET", "/static/{name}", page.static, open=True),
-    Entry("GET", "/health", operations.health, open=True),
-    Entry("GET", "/ready", operations.ready, open=True),
-    Entry("GET", "/metrics", operations.metrics, open=True),
+# Calls of clients that can be told nothing but a server's address: under /unrelated no text is another's context, under
+# /s/NAME what was translated before under this name is.
+_TEXTS: tuple[Entry, ...] = (
     Entry("GET", "/languages", libretranslate.languages, open=True),
     Entry("GET", "/frontend/settings", libretranslate.frontend_settings, open=True),
     Entry("GET", "/translate", libretranslate.translate),
@@ -48,6 +54,26 @@ TABLE: tuple[Entry, ...] = (
     Entry("GET", "/detect", libretranslate.detect),
     Entry("POST", "/detect", libretranslate.detect),
     Entry("POST", "/suggest", libretranslate.suggest, open=True),
+    Entry("POST", "/v2/translate", deepl.translate),
+    Entry("GET", "/v2/languages", deepl.languages),
+    Entry("POST", "/v2/languages", deepl.languages),
+    Entry("GET", "/v2/usage", deepl.usage),
+    Entry("POST", "/v2/usage", deepl.usage),
+)
+
+TABLE: tuple[Entry, ...] = (
+    Entry("GET", "/", page.show, open=True),
+    Entry("POST", "/", page.translate),
+    Entry("GET", "/static/{name}", page.static, open=True),
+    Entry("GET", "/health", operations.health, open=True),
+    Entry("GET", "/ready", operations.ready, open=True),
+    Entry("GET", "/metrics", operations.metrics, open=True),
+    *_TEXTS,
+    *(replace(entry, path=f"/unrelated{entry.path}") for entry in _TEXTS),
+    *(replace(entry, path=f"/s/{{session}}{entry.path}") for entry in _TEXTS),
+    Entry("POST", "/translate_file", libretranslate_files.translate_file),
+    Entry("GET", "/download_file/{id}/{name}", libretranslate_files.download_file, open=True),
+    Entry("POST", "/api/translate", documents_api.translate),
     Entry("POST", "/api/jobs", jobs_api.create),
     Entry("GET", "/api/jobs/{id}", jobs_api.show),
     Entry("DELETE", "/api/jobs/{id}", jobs_api.delete),
@@ -55,9 +81,29 @@ TABLE: tuple[Entry, ...] = (
     Entry("GET", "/api/jobs/{id}/result", jobs_api.result),
     Entry("GET", "/api/jobs/{id}/files/{number}/result", jobs_api.result),
     Entry("GET", "/api/jobs/{id}/report", jobs_api.report),
-    Entry("POST", "/v2/translate", deepl.translate),
-    Entry("GET", "/v2/languages", deepl.languages),
-    Entry("POST", "/v2/languages", deepl.languages),
+    Entry("POST", "/v2/document", deepl_documents.upload),
+    Entry("GET", "/v2/document/{id}", deepl_documents.status),
+    Entry("POST", "/v2/document/{id}", deepl_documents.status),
+    Entry("GET", "/v2/document/{id}/result", deepl_documents.result),
+    Entry("POST", "/v2/document/{id}/result", deepl_documents.result),
+    Entry("GET", "/v2/glossary-language-pairs", deepl_glossaries.pairs),
+    Entry("GET", "/v2/glossaries", deepl_glossaries.list_ones),
+    Entry("POST", "/v2/glossaries", deepl_glossaries.create_one),
+    Entry("GET", "/v2/glossaries/{id}", deepl_glossaries.show_one),
+    Entry("DELETE", "/v2/glossaries/{id}", deepl_glossaries.delete),
+    Entry("GET", "/v2/glossaries/{id}/entries", deepl_glossaries.entries_of_one),
+    Entry("GET", "/v3/glossaries", deepl_glossaries.list_all),
+    Entry("POST", "/v3/glossaries", deepl_glossaries.create),
+    Entry("GET", "/v3/glossaries/{id}", deepl_glossaries.show),
+    Entry("PATCH", "/v3/glossaries/{id}", deepl_glossaries.change),
+    Entry("DELETE", "/v3/glossaries/{id}", deepl_glossaries.delete),
+    Entry("GET", "/v3/glossaries/{id}/entries", deepl_glossaries.entries),
+    Entry("PUT", "/v3/glossaries/{id}/dictionaries", deepl_glossaries.replace_dictionary),
+    Entry("DELETE", "/v3/glossaries/{id}/dictionaries", deepl_glossaries.delete_dictionary),
+    Entry("POST", "/v2/write/rephrase", deepl.refuse),
+    Entry("POST", "/v2/write/correct", deepl.refuse),
+    Entry("GET", "/v3/style_rules", deepl.refuse),
+    Entry("GET", "/v3/translation_memories", deepl.refuse),
 )
 
 
@@ -112,6 +158,7 @@ def _checked(entry: Entry, service: Service) -> Handler:
             if wait := service.rates.take(client):
                 raise Problem(429, "rate", wait)
         request.state.owner = client if client.startswith("key ") else ""
+        request.state.unrelated = entry.path.startswith("/unrelated/")
         return await entry.handler(request)
 
     return endpoint

@@ -80,19 +80,18 @@ class Parameters:
 
 
 async def read_parameters(request: Request) -> Parameters:
-    """Of the query too, for any method: LibreTranslate's clients send them so. The body's win."""
+    """Of the query and of the body, whose win: clients of LibreTranslate's POST a query, DeepL's sends GET a form."""
     values = _lists(request.query_params.multi_items())
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     files: list[tuple[str, UploadFile]] = []
-    if request.method in ("POST", "PATCH", "PUT", "DELETE"):
-        if kind == "application/json":
-            values.update(await read_json(request))
-        elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
-            form = await _form(request)
-            files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
-            values.update(_lists((name, value) for name, value in form.multi_items() if isinstance(value, str)))
-        elif await request.body():
-            raise Problem(415, "media_type")
+    if kind == "application/json":
+        values.update(await read_json(request))
+    elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        form = await _form(request)
+        files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
+        values.update(_lists((name, value) for name, value in form.multi_items() if isinstance(value, str)))
+    elif await request.body():
+        raise Problem(415, "media_type")
     _check_unicode(values)
     return Parameters(values, files)
 
@@ -113,7 +112,8 @@ def _lists(items: Any) -> dict[str, Any]:
 
 async def read_json(request: Request) -> dict[str, Any]:
     try:
-        value = json.loads(await request.body(), parse_constant=_refuse_constant)
+        body = await request.body()
+        value = json.loads(body, parse_constant=_refuse_constant) if body or request.method == "POST" else {}
     except (ValueError, RecursionError):  # of which a wrong encoding is one
         raise Problem(400, "not_json") from None
     if not isinstance(value, dict):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -14,7 +15,7 @@ from docflat.service.bodies import Parameters, parameters_of
 from docflat.service.downloads import result_of
 from docflat.service.entries import read_entries
 from docflat.service.jobs import Job, JobFile, Order
-from docflat.service.languages import find_model
+from docflat.service.languages import base, find_model
 from docflat.service.libretranslate import service_of
 from docflat.service.problems import Problem
 from docflat.service.service import Service
@@ -67,18 +68,23 @@ def job_of(request: Request) -> Job:
 
 
 async def read_order(request: Request, parameters: Parameters, model: Model) -> Order:
-    glossary = parameters.values.get("glossary") or {}
-    for name, file in parameters.files:
-        if name == "glossary":
-            glossary = (await file.read()).decode("utf-8", "replace")
     return Order(
         model,
         request.state.owner,
         parameters.flag("compare", False),
         read_terms(parameters),
-        read_entries(glossary),
+        await read_glossary(parameters),
         tuple(key for text in parameters.texts("keys") for key in text.split(",")) if "keys" in parameters else (),
     )
+
+
+async def read_glossary(parameters: Parameters) -> Mapping[str, str]:
+    """An object, or text of a term, a tab and its translation a line; as a field or as a file."""
+    glossary = parameters.values.get("glossary") or {}
+    for name, file in parameters.files:
+        if name == "glossary":
+            glossary = (await file.read()).decode("utf-8", "replace")
+    return read_entries(glossary)
 
 
 def read_terms(parameters: Parameters) -> tuple[str, ...]:
@@ -93,32 +99,35 @@ def read_terms(parameters: Parameters) -> tuple[str, ...]:
     return tuple(term for term in terms if term)
 
 
-async def add_files(service: Service, parameters: Parameters, order: Order) -> tuple[Job, str]:
-    files = [file for name, file in parameters.files if name != "glossary" and (file.filename or file.size)]
+async def add_files(service: Service, files: Sequence[tuple[UploadFile, str]], order: Order) -> tuple[Job, str]:
+    """A job of files and their names, and its secret."""
     if not files:
         raise Problem(400, "no_file")
     if len(files) > service.settings.most_files:
         raise Problem(413, "too_many_files", count=len(files), most=service.settings.most_files)
     try:
-        return await service.jobs.add(order, [(file.file, file.filename or "", file.size or 0) for file in files])
+        return await service.jobs.add(order, [(file.file, name, file.size or 0) for file, name in files])
     finally:
-        for file in files:
+        for file, _ in files:
             await file.close()
 
 
-def model_of(service: Service, parameters: Parameters) -> Model:
+def model_of(service: Service, source: str, target: str) -> Model:
     """As named; of a file nobody asks which language it is in."""
     first = service.settings.models[0]
-    source, target = parameters.text("source", ""), parameters.text("target", "") or first.target
+    target = target or first.target
     if source in ("", "auto"):
-        source = next((model.source for model in service.settings.models if model.target == target), first.source)
+        source = next((model.source for model in service.settings.models if model.target == base(target)), first.source)
     return find_model(service.settings, source, target)
 
 
 async def create(request: Request) -> Response:
     service, parameters = service_of(request), await parameters_of(request)
-    order = await read_order(request, parameters, model_of(service, parameters))
-    job, _ = await add_files(service, parameters, order)
+    model = model_of(service, parameters.text("source", ""), parameters.text("target", ""))
+    order = await read_order(request, parameters, model)
+    # A browser sends a field for files that is empty as a file without name and content.
+    files = [(file, file.filename or "") for name, file in parameters.files if name != "glossary"]
+    job, _ = await add_files(service, [(file, name) for file, name in files if name or file.size], order)
     location = f"{request.scope.get('root_path', '')}/api/jobs/{job.id}"
     return JSONResponse(describe(service, job, language_of_client(request)), 201, {"Location": location})
 

@@ -54,7 +54,7 @@ def is_unrelated(request: Request, parameters: Parameters) -> bool:
 
     For clients that can be told a parameter, a header, or nothing but the address of the server.
     """
-    if request.scope.get("unrelated"):
+    if request.state.unrelated:  # by the address
         return True
     if header := request.headers.get("x-docflat-unrelated"):
         return header.strip().lower() not in ("0", "false", "off")
@@ -79,8 +79,10 @@ async def translate(request: Request) -> Response:
     translated = texts
     if model is not None:
         unrelated = is_unrelated(request, parameters)
-        asked = TextRequest(model, tuple(texts), format_, context_used=not unrelated)
+        context = () if unrelated else service.context_of(request, model)
+        asked = TextRequest(model, tuple(texts), format_, context=context, context_used=not unrelated)
         translated = (await service.translate(request, asked))["texts"]
+        service.remember(request, model, texts)
         if alternatives and not unrelated:
             # What can be offered beside it is how each text reads without its context, where that differs.
             alone = await service.translate(request, TextRequest(model, tuple(texts), format_, context_used=False))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 
 from docflat.service.wording import say
+
+_DEEPL = re.compile(r"(?:/unrelated|/s/[^/]+)?/v[23]/")
 
 
 class Problem(Exception):
@@ -33,10 +36,10 @@ class Problem(Exception):
 def answer(problem: Problem, request: HTTPConnection) -> JSONResponse:
     """DeepL's clients look for `message`, LibreTranslate's for `error`; ours has a code beside it."""
     path = request.url.path.removeprefix(request.scope.get("root_path", ""))
-    if path.startswith(("/v2/", "/v3/")):
+    if _DEEPL.match(path):
         body = {"message": problem.text()}
         status = 403 if problem.status == 401 else problem.status  # DeepL's own for a key that it does not know
-    elif path.startswith(("/api/", "/s/")):
+    elif path.startswith("/api/"):
         language = request.headers.get("accept-language", "en")
         body = {"error": problem.text("de" if language.lower().startswith("de") else "en"), "code": problem.code}
         status = problem.status

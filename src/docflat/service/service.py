@@ -10,16 +10,20 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from docflat.service import usage
 from docflat.service.detection import Detector
+from docflat.service.glossaries import Glossaries
 from docflat.service.jobs import Jobs
 from docflat.service.keys import Keys, Rates
 from docflat.service.languages import base, find_model, name_of, pairs
 from docflat.service.messages import Message
 from docflat.service.metrics import Metrics
 from docflat.service.problems import Problem
+from docflat.service.sessions import Sessions
 from docflat.service.settings import Model, Settings
 from docflat.service.store import Store
 from docflat.service.texts import TextRequest, Texts
+from docflat.service.usage import Usage
 
 T = TypeVar("T")
 log = logging.getLogger("docflat.service")
@@ -42,27 +46,50 @@ class Service:
     settings: Settings
     metrics: Metrics = field(default_factory=Metrics)
     detector: Detector = field(default_factory=Detector)
+    _writing: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self.texts = Texts(self.settings, self.metrics)
         self.store = Store(self.settings.folder / "jobs.db")
         self.jobs = Jobs(self.settings, self.metrics, self.store)
+        self.glossaries = Glossaries(self.store)
+        self.usage = Usage(self.store)
+        self.sessions = Sessions(self.settings)
         self.keys = Keys.read(self.settings.keys) if self.settings.keys else None
         self.rates = Rates(self.settings.rate)
         watch = self.metrics.watch
         watch("docflat_waiting_seconds", "Estimated work of waiting texts", lambda: self.texts.waiting_seconds)
+        watch("docflat_sessions", "Sessions that are remembered", lambda: float(len(self.sessions)))
         watch("docflat_waiting_document_seconds", "The same of documents", lambda: self.jobs.waiting_seconds)
 
     async def start(self) -> None:
         try:
             await asyncio.gather(self.texts.start(), self.jobs.start())
+            self._writing = asyncio.create_task(self._write_usage())
         except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
         await asyncio.gather(self.texts.stop(), self.jobs.stop())
+        self.usage.write()
         self.store.close()
+
+    async def _write_usage(self) -> None:
+        while True:
+            await asyncio.sleep(usage.SECONDS)
+            await asyncio.to_thread(self.usage.write)
+
+    def context_of(self, request: Request, model: Model) -> tuple[str, ...]:
+        """What the session of a request, if it names one, has translated before."""
+        name = request.path_params.get("session")
+        return () if name is None else self.sessions.before(request.state.owner, name, model.name)
+
+    def remember(self, request: Request, model: Model, texts: Sequence[str]) -> None:
+        if (name := request.path_params.get("session")) is not None:
+            self.sessions.remember(request.state.owner, name, model.name, texts)
 
     async def detect(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """Languages of a text and how sure each is, the surest first."""
@@ -101,6 +128,7 @@ class Service:
             return {"texts": list(request.texts), "rows": []}
         answer = await while_connected(http, self.texts.translate(request))
         self.metrics.characters.labels("texts").inc(request.characters)
+        self.usage.add(http.state.owner, sum(map(len, request.texts)))
         return answer
 
 

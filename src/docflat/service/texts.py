@@ -38,7 +38,7 @@ class TextRequest:
     terms: tuple[str, ...] = ()
     glossary: tuple[tuple[str, str], ...] = ()
     compare: bool = False  # whether to say what each sentence reads without context
-    xml: tuple[tuple[str, Any], ...] = ()  # how tags of XML are handled
+    tags: tuple[tuple[str, Any], ...] = ()  # of XML: what `TagRules` are told
 
     @property
     def characters(self) -> int:
@@ -58,7 +58,7 @@ class TextRequest:
             "terms": self.terms,
             "glossary": dict(self.glossary),
             "compare": self.compare,
-            "xml": dict(self.xml),
+            "tags": dict(self.tags),
         }
 
     @property

@@ -17,9 +17,10 @@ from docflat.formats.catalogues.json import ALL, KEYS
 from docflat.formats.safe_reading import read_file
 from docflat.formats.segments import Format, Segment
 from docflat.service.messages import Message
+from docflat.service.tagged_texts import TagRules, read_tagged
 from docflat.support.atomic import write_whole
-from docflat.translation.files import FileReport, Translates, count_sentences, translate_file, translate_segments
-from docflat.translation.repairs.finishing import finish
+from docflat.translation.files import PlannedFile, plan_file, translate_segments, write_translation
+from docflat.translation.repairing import Translates, translate_and_repair
 from docflat.translation.side_by_side import mark_changes
 
 Done = Callable[[int], None]
@@ -61,6 +62,9 @@ def _html(text: str) -> _Text:
 def _read(text: str, task: Message) -> _Text:
     if task["format"] == "html" and text.strip():
         return _html(text)
+    if task["format"] == "xml" and text.strip():
+        tagged = read_tagged(text, TagRules(**task["tags"]))
+        return _Text(tagged.segments, tagged.render)
     return _plain(text, task["split"] != "nonewlines")
 
 
@@ -70,16 +74,14 @@ def translate_texts(translator: Translates, task: Message, done: Done) -> Messag
     `context` is read before the document and is not part of the answer.
     """
     settings: dict[str, Any] = {} if task["context_used"] else ALONE
-    if task["split"] == "none":
+    if task["split"] == "none" and task["format"] == "text":
         return _unsplit(translator, task, done, settings)
     texts = [_read(text, task) for text in task["texts"]]
     before = [Segment(line) for text in task["context"] for line in text.split("\n")]
     segments = [*before, *(segment for text in texts for segment in text.segments)]
-    report = FileReport("text")
-    translated = translate_segments(
+    translated, report = translate_segments(
         segments,
         translator,
-        report,
         task["source"],
         done,
         task["terms"],
@@ -93,16 +95,17 @@ def translate_texts(translator: Translates, task: Message, done: Done) -> Messag
         place += len(text.segments)
     if task["compare"]:
         answer["rows"] = compare(translator, report.rows, done)
+        answer["changed"] = sum(map(is_changed, answer["rows"]))
     return answer
 
 
 def _unsplit(translator: Translates, task: Message, done: Done, settings: Mapping[str, Any]) -> Message:
     """Every text is one sentence, whatever is in it."""
     document = [" ".join(text.split()) for text in (*task["context"], *task["texts"])]
-    (translated,) = translator.translate_documents([document], done=done, **settings)
+    (translated,) = translate_and_repair(translator, [document], done=done, **settings)
     texts = [
-        finish(line, text, translator.languages) if line else source
-        for source, line, text in zip((*task["context"], *task["texts"]), document, translated, strict=True)
+        new.text if line else source
+        for source, line, new in zip((*task["context"], *task["texts"]), document, translated, strict=True)
     ]
     return {"texts": texts[len(task["context"]) :]}
 
@@ -111,10 +114,10 @@ def compare(translator: Translates, rows: Sequence[tuple[str, str, bool]], done:
     """Sentences and translations, these in parts: each part with what stands there without context, or None."""
     if not rows:
         return []
-    (again,) = translator.translate_documents([[row[0] for row in rows]], done=done, **ALONE)
+    (again,) = translate_and_repair(translator, [[row[0] for row in rows]], done=done, **ALONE)
     compared = []
-    for (source, target, comparable), text in zip(rows, again, strict=True):
-        alone = finish(source, text, translator.languages) if comparable else None
+    for (source, target, comparable), new in zip(rows, again, strict=True):
+        alone = new.text if comparable else None
         compared.append({"source": source, "parts": list(mark_changes(target, alone)), "alone": alone})
     return compared
 
@@ -144,9 +147,9 @@ def _keys_of(path: Path) -> Sequence[str]:
     return KEYS if re.search(b'"(%s)"\\s*:' % usual, read_file(path)) else (ALL,)
 
 
-def translate_one_file(translator: Translates, task: FileTask, done: Done) -> Message:
+def translate_one_file(translator: Translates, task: FileTask, planned: PlannedFile, done: Done) -> Message:
     """Translate a file; the answer is its report."""
-    report = translate_file(task.path, task.out, task.format, translator, task.source, done, task.terms, task.glossary)
+    report = write_translation(planned, task.out, translator, done)
     answer: Message = {
         "sentences": report.sentences,
         "segments": report.segments,
@@ -169,7 +172,6 @@ def is_changed(row: Row) -> bool:
     return row["alone"] is not None and row["alone"].split() != "".join(part[0] for part in row["parts"]).split()
 
 
-def count_file(task: FileTask) -> int:
-    """Sentences of a file that are to be translated; what is wrong with the file is an InputError."""
-    parsed = task.format.read(read_file(task.path), task.path.name)
-    return count_sentences(parsed.segments, task.source, task.terms)
+def read_one_file(task: FileTask) -> PlannedFile:
+    """A file with its sentences; what is wrong with the file is an InputError."""
+    return plan_file(task.path, task.format, task.source, task.terms, task.glossary)

@@ -107,6 +107,23 @@ WORDING: dict[str, tuple[str, str]] = {
         "Der Server kann die Datei nicht speichern: vielleicht ist seine Festplatte voll.",
     ),
     "bad_glossary": ("The glossary cannot be read: {reason}.", "Das Glossar ist nicht lesbar: {reason}."),
+    "no_glossary": ("There is no such glossary.", "Dieses Glossar gibt es nicht."),
+    "no_dictionary": (
+        "The glossary has no dictionary for {pair}.",
+        "Das Glossar hat kein Wörterbuch für {pair}.",
+    ),
+    "not_dictionaries": (
+        "dictionaries must be a list of objects.",
+        "dictionaries muss eine Liste von Objekten sein.",
+    ),
+    "too_many_glossaries": (
+        "There are {most} glossaries already, the most of one client. Delete some first.",
+        "Es gibt schon {most} Glossare, mehr darf ein Client nicht haben. Bitte erst welche löschen.",
+    ),
+    "session_name": (
+        "A session's name has 1 to 64 letters, digits, dots, _ and -.",
+        "Der Name einer Sitzung hat 1 bis 64 Buchstaben, Ziffern, Punkte, _ und -.",
+    ),
     "unsupported": ("{name} is not supported{hint}.", "{name} wird nicht unterstützt{hint}."),
 }
 

@@ -115,7 +115,7 @@ class Worker:
         return done
 
     def translate_file(self, task: Message) -> Message:
-        from docflat.service.translators import FileTask, count_file, translate_one_file
+        from docflat.service.translators import FileTask, read_one_file, translate_one_file
 
         path = Path(task["path"])
         file = FileTask(
@@ -129,7 +129,8 @@ class Worker:
             Path(task["sentences"]) if task["sentences"] else None,
         )
         try:
-            total = count_file(file) * (2 if file.sentences else 1)
+            planned = read_one_file(file)
+            total = planned.sentences * (2 if file.sentences else 1)
             so_far = 0
 
             def done(sentences: int) -> None:
@@ -140,7 +141,7 @@ class Worker:
                 self.say(kind="progress", id=task["id"], done=min(so_far, total), total=total)
 
             done(0)
-            return translate_one_file(self.translators[task["model"]], file, done)
+            return translate_one_file(self.translators[task["model"]], file, planned, done)
         except InputError as error:
             # The client knows its file by its own name, not by that of the spool.
             words = str(error).replace(str(path), task["name"]).replace(path.name, task["name"])

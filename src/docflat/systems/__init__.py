@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from docflat.data.flat_layout import Layout
+from docflat.data.flat_layout import Layout, SelectionName
 from docflat.data.row_settings import RowSettings
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.errors import InputError
@@ -47,6 +47,8 @@ class System:
     # Rows are lone sentences that start with <s>, and are mixed freely.
     sentence_level: bool = False
     needs_target: bool = False  # a sentence of a target row reads that of the source row which it translates
+    vector_slot: bool = False  # its rows have a place for a vector
+    selections: tuple[SelectionName, ...] = ()  # what it reads of a side beside its rows
 
     @property
     def model(self) -> type[Transformer]:
@@ -104,8 +106,8 @@ class System:
             vocabulary.text_size,
             vocabulary.size - vocabulary.text_size,
             target_context=rows.target_context is not False,
-            vector_slot=self.model.vector_slot,
-            selections=self.model.selections,
+            vector_slot=self.vector_slot,
+            selections=self.selections,
             source_starts=rows.source_starts,
         )
 
@@ -145,6 +147,7 @@ SYSTEMS: dict[str, System] = {
             "",
             rows={"context": 2, **_NO_TARGET},
             sentence_rate=0.0,
+            selections=("context",),
         ),
         System(
             "han",
@@ -155,6 +158,7 @@ SYSTEMS: dict[str, System] = {
             "local",
             HANOptions,
             needs_target=True,
+            selections=("previous",),
         ),
         System(
             "selective",
@@ -177,6 +181,7 @@ SYSTEMS: dict[str, System] = {
             rows={"window": MOST_SENTENCES},
             most_rows=MOST_SENTENCES,
             needs_target=True,
+            selections=("recurrence",),
         ),
         System(
             "flattrans",
@@ -206,6 +211,7 @@ SYSTEMS: dict[str, System] = {
             "local, batch",
             "local",
             rows={"mixed": 0.5, **_BATCH},
+            vector_slot=True,
         ),
         System(
             "abd",

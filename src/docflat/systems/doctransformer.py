@@ -17,7 +17,6 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.data.flat_layout import SelectionName
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SegmentAttending
 from docflat.model.layers import Attending, Attention, DecoderLayer, EncoderLayer, Gate, Norm, Reach
@@ -72,7 +71,6 @@ class ContextAttending(SegmentAttending):
 
 
 class DocTransformer(Transformer):
-    selections: ClassVar[tuple[SelectionName, ...]] = ("context",)
     restarts: ClassVar[bool] = True
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:

@@ -15,7 +15,6 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from docflat.data.flat_layout import SelectionName
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SideAttending
 from docflat.model.cache.fixed_keys import attend_masked
@@ -55,7 +54,6 @@ def attend_sentences(query: Tensor, keys: Tensor, values: Tensor, there: Tensor)
 
 
 class HAN(Transformer):
-    selections: ClassVar[tuple[SelectionName, ...]] = ("previous",)
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True
     restarts: ClassVar[bool] = True

@@ -17,7 +17,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from docflat.data.flat_layout import SelectionName
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.layers import Attending, Attention, DecoderLayer, FeedForward, Gate, Norm, Reach, attend
@@ -95,7 +94,6 @@ def sentence_in_group(side: Side) -> tuple[Tensor, Tensor]:
 
 
 class Hybrid(Transformer):
-    selections: ClassVar[tuple[SelectionName, ...]] = ("recurrence",)
     reach: ClassVar[Reach] = "sentence"
     paired: ClassVar[bool] = True
     restarts: ClassVar[bool] = True

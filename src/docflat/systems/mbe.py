@@ -15,7 +15,6 @@ where the original has it; decoding has a cache.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -27,8 +26,6 @@ from docflat.model.transformer import Transformer
 
 
 class MBE(Transformer):
-    vector_slot: ClassVar[bool] = True
-
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, dropout: float = 0.0) -> None:
         super().__init__(sizes, vocabulary, dropout)
         self.summary_layer = EncoderLayer(sizes.dim, sizes.heads, sizes.feed_forward, dropout)

@@ -29,19 +29,8 @@ from docflat.training.recipe import Recipe, Stage
 from docflat.training.steps import ahead, steps_from
 from docflat.training.torchrun import Processes
 from docflat.training.validation import Validation
-from docflat.weights.folders import (
-    Checkpoints,
-    ModelConfig,
-    ModelFolder,
-    Progress,
-    average_weights,
-    read_config,
-    read_json,
-    save_model,
-    start_from,
-    vocabulary_of,
-    write_json,
-)
+from docflat.weights.config import ModelConfig, read_config, read_json, vocabulary_of, write_json
+from docflat.weights.folders import Checkpoints, ModelFolder, Progress, average_weights, save_model, start_from
 from docflat.weights.shipped import model_folder
 
 # What may differ when a training goes on: when it ends and what it shows, not what it computes.

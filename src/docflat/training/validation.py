@@ -13,6 +13,7 @@ from docflat.data.corpus import Corpus
 from docflat.data.rows import Ids
 from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.settings import DecodingSettings, Mode
+from docflat.engines.torch.engine import on_torch
 from docflat.model.batch import Batch
 from docflat.model.transformer import Transformer
 from docflat.training.torchrun import Processes
@@ -51,7 +52,7 @@ class Validation:
         on_gpu = self.processes.device.type == "cuda"
         with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
             sources = [source for source, _ in self.documents]
-            hypotheses = DocumentDecoder(folder).decode(sources, DecodingSettings(mode, beam=1))
+            hypotheses = DocumentDecoder(on_torch(folder)).decode(sources, DecodingSettings(mode, beam=1))
         folder.model.train()
         decode = folder.subwords.decode
         translated = [decode(ids) for document in hypotheses for ids in document]

@@ -12,42 +12,35 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from docflat.data.rows import Ids
 from docflat.data.subwords import Subwords
 from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.settings import DecodingSettings
-from docflat.support.errors import InputError
+from docflat.engines import loading
+from docflat.engines.loading import LoadedModel
 from docflat.support.punctuation import SENTENCE_ENDS
-from docflat.systems.docflat import fold_gates
-from docflat.weights.folders import ModelFolder, load_model
-from docflat.weights.int8_files import is_compact
-from docflat.weights.int8_products import Int8Embedding, has_int8, load_int8
+from docflat.translation.repairing import repair, translate_and_repair
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
     from docflat.decoding.alignment import Aligner, Weights
-    from docflat.translation.files import FileReport
+    from docflat.translation.file_report import FileReport
 
 _BLANKS = re.compile(r"\s+")
-
-
-PRECISIONS = {"cpu": ("fp32", "int8"), "cuda": ("fp32", "bf16")}
 
 
 @dataclass
 class Translator:
     """Translates documents, each a list of sentences. Sentences in = sentences out."""
 
-    folder: ModelFolder
-    first_pass: ModelFolder | None = None  # a sentence model for the first of two passes; None: the same model
+    model: LoadedModel
+    first_pass: LoadedModel | None = None  # a sentence model for the first of two passes; None: the same model
     languages: tuple[str, str] | None = None  # source and target, of a model that comes with docflat
 
     @cached_property
     def decoder(self) -> DocumentDecoder:
         """What goes through documents of ids."""
-        return DocumentDecoder(self.folder, self.first_pass)
+        return DocumentDecoder(self.model, self.first_pass)
 
     @classmethod
     def load(
@@ -56,47 +49,27 @@ class Translator:
         device: str = "auto",
         first_pass: str | PathLike[str] | None = None,
         precision: str = "auto",
+        threads: int = 0,
     ) -> Translator:
         """Load a model folder, or the English-German model that comes with docflat.
 
         device: auto (a GPU if there is one), cpu or cuda.
         precision: fp32; bf16, on a GPU; int8, on a CPU; auto: bf16 on a GPU that has it, int8 on a CPU if the weights
         are stored so, fp32 elsewhere.
+        threads: on a CPU; 0: all cores.
         """
         folders = [model_folder(str(path)) for path in (folder, first_pass) if path is not None]
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        kind = device.partition(":")[0]  # cuda:1 is the second GPU
-        if kind not in PRECISIONS:
-            raise InputError(f"there is no device {device!r}; choose auto, {' or '.join(PRECISIONS)}")
-        if kind == "cuda" and not torch.cuda.is_available():
-            raise InputError("there is no GPU that torch can use; choose the device cpu or auto")
-        if precision == "auto":
-            precision = "fp32"
-            if kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
-                precision = "bf16"
-            elif kind == "cpu" and is_compact(folders[0]) and has_int8():
-                precision = "int8"
-        if precision not in PRECISIONS[kind]:
-            raise InputError(f"on {kind} the precision is one of {', '.join(PRECISIONS[kind])}, not {precision}")
-        loaded = [load_int8(path) if precision == "int8" else load_model(path) for path in folders]
-        for one in loaded:
-            if precision != "int8":
-                one.model.to(device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
-            if precision == "bf16":
-                fold_gates(one.model)
+        hardware = loading.choose(folders[0], device, precision, threads)
+        loaded = [loading.load(path, hardware) for path in folders]
         return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 
     @property
     def precision(self) -> str:
         """What it computes in."""
-        embedding = self.folder.model.embedding
-        if isinstance(embedding, Int8Embedding):
-            return "int8"
-        return "bf16" if embedding.weight.dtype == torch.bfloat16 else "fp32"
+        return self.model.engine.precision
 
     def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
-        """Translate one document. Settings are those of `DecodingSettings`."""
+        """Translate one document. Settings are those of `translate_documents`."""
         if isinstance(sentences, str):
             raise TypeError("a document is a list of sentences, not one text")
         return next(self.translate_documents([sentences], **settings))
@@ -106,9 +79,17 @@ class Translator:
         documents: Iterable[Sequence[str]],
         chunk: int = 2000,
         done: Callable[[int], None] = lambda sentences: None,
+        repairs: bool = True,
         **settings: Any,
     ) -> Iterator[list[str]]:
-        """Translate documents as they come, about `chunk` sentences at a time; `done` hears of the progress."""
+        """Translate documents as they come, about `chunk` sentences at a time; `done` hears of the progress.
+
+        repairs: put right by rule what a model often gets wrong (`repairs/table.py`); settings: of `DecodingSettings`.
+        """
+        if repairs:
+            for sentences in translate_and_repair(self, documents, chunk=chunk, done=done, **settings):
+                yield [sentence.text for sentence in sentences]
+            return
         decoding = self.decoder.settings(**settings)
         todo = iter(documents)
         while True:
@@ -143,16 +124,16 @@ class Translator:
 
     def _pieces(self, text: str) -> list[Ids]:
         """A sentence longer than anything in training is translated in pieces."""
-        limit = max(1, self.folder.config.rows.max_tokens // 2)
-        return split_long(text, self.folder.subwords, limit) if text.strip() else [[]]
+        limit = max(1, self.model.config.rows.max_tokens // 2)
+        return split_long(text, self.model.subwords, limit) if text.strip() else [[]]
 
     def _join(self, text: str, pieces: Iterable[Ids]) -> str:
         """The translation of a sentence, of the translations of its pieces."""
-        joined = " ".join(one_line(self.folder.subwords.decode(ids)) for ids in pieces)
+        joined = " ".join(one_line(self.model.subwords.decode(ids)) for ids in pieces)
         # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
         return joined or one_line(text)
 
-    def stream(self, sentences: Iterable[str], **settings: Any) -> Iterator[str]:
+    def stream(self, sentences: Iterable[str], repairs: bool = True, **settings: Any) -> Iterator[str]:
         """Translate one document as it comes, however long: the mode `stream`.
 
         A translation comes when half a `window` of sentences after it has been read; the first, when all of one has.
@@ -172,7 +153,7 @@ class Translator:
             text, number = waiting[0]
             if len(translated) == number:
                 waiting.popleft()
-                yield self._join(text, translated)
+                yield repair(text, self._join(text, translated), self.languages if repairs else None).text
                 translated = []
 
     def translate_file(
@@ -187,7 +168,7 @@ class Translator:
         """Translate a file of any format of `docflat.formats.FORMATS` into one of the same kind.
 
         language: of the source, for its sentences; options: of the format, such as {"keys": ["title"]} of JSON;
-        settings: of `DecodingSettings`, and `terms` that stay as they are, and a `glossary` of translations.
+        settings: of `DecodingSettings`, `repairs`, `terms` that stay as they are, and a `glossary` of translations.
         """
         from docflat.formats import find_format, options_of
         from docflat.translation.files import translate_file
@@ -209,7 +190,7 @@ class Translator:
     def _aligner(self) -> Aligner:
         from docflat.decoding.alignment import Aligner
 
-        return Aligner(self.folder)
+        return Aligner(self.model)
 
     def score(self, sentences: Sequence[str], translations: Sequence[str], context: bool = True) -> list[float]:
         """Log-probability of each given translation, with the others as its context, or of each alone."""
@@ -217,9 +198,9 @@ class Translator:
             raise ValueError(f"{len(sentences)} sentences, but {len(translations)} translations")
         from docflat.decoding.scoring import Scorer
 
-        encode = self.folder.subwords.encode_batch
+        encode = self.model.subwords.encode_batch
         source, target = encode(sentences, "source"), encode(translations, "target")
-        (scored,) = Scorer(self.folder).documents([source], [target], context)
+        (scored,) = Scorer(self.model).documents([source], [target], context)
         return [sentence.total for sentence in scored]
 
 

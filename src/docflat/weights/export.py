@@ -20,8 +20,9 @@ from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
 from docflat.systems.doc2doc import Doc2Doc
 from docflat.systems.sent2sent import Sent2Sent
-from docflat.weights.folders import ModelFolder, load_model, read_weights
+from docflat.weights.folders import ModelFolder, load_model
 from docflat.weights.int8_files import pack, save_in_parts
+from docflat.weights.stored import read_weights
 
 WRITTEN = ("config.json", "tokenizer.json", "README.md", "model.bin", "model*.safetensors", "*_vocabulary.*")
 POSITIONS = 2048  # as far as the table of positions goes

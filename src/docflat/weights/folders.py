@@ -6,55 +6,27 @@ README.md, its card. A checkpoint is what training goes on from: weights, optimi
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from docflat.data.row_settings import RowSettings
+from docflat.data.rows import Array
 from docflat.data.subwords import Subwords
-from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
-from docflat.support.atomic import whole_folder, write_whole
+from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import System, find_system
-from docflat.weights import int8_files as compact
-
-FORMAT = 1
-
-
-def write_json(path: Path, content: Any) -> None:
-    write_whole(path, json.dumps(content, indent=2) + "\n")
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """config.json of a model folder."""
-
-    system: str
-    sizes: ModelSizes
-    options: dict[str, Any]
-    rows: RowSettings  # as in training: how much local context, which rows see each other
-    model_type: str = "docflat"
-    format: int = FORMAT
-
-    def build(self, subwords: Subwords, dropout: float = 0.0, file: str | None = None) -> Transformer:
-        system = find_system(self.system, file)
-        return system.build(self.sizes, vocabulary_of(subwords), system.read_options(self.options, file), dropout)
-
-
-def vocabulary_of(subwords: Subwords) -> Vocabulary:
-    return Vocabulary(subwords.size, subwords.text_size, subwords.bos, subwords.eos, subwords.mask)
+from docflat.weights import stored
+from docflat.weights.config import ModelConfig, read_config, read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -111,44 +83,14 @@ def load_empty(folder: Path) -> ModelFolder:
     return ModelFolder(config, subwords, model.eval())
 
 
-def read_config(folder: Path) -> ModelConfig:
-    path = folder / "config.json"
-    content = read_json(path, f"{folder} is not a model folder")
-    if content.get("model_type") != "docflat" or content.get("format") != FORMAT:
-        raise InputError(f"not a docflat model of format {FORMAT}", path)
-    config = from_mapping(ModelConfig, content, file=path)
-    rows = find_system(config.system, str(path)).rows_of(config.rows, "rows", str(path))
-    return replace(config, rows=rows)
-
-
-def read_json(path: Path, otherwise: str) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{otherwise}: {error.strerror}", path) from None
-    except ValueError as error:
-        raise InputError(f"not JSON: {error}", path) from None
-    if not isinstance(content, dict):
-        raise InputError("expected a JSON object", path)
-    return content
-
-
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Of one file; where there is none, of the files of compact weights beside it."""
-    return compact.unpack(read_stored(path))
+    """As `stored.read_weights`, as tensors."""
+    return tensors_of(stored.read_weights(path))
 
 
-def read_stored(path: Path) -> dict[str, Tensor]:
-    """The same as they are stored: of compact weights, matrices in 8 bits and their scales."""
-    files = [] if path.exists() else compact.parts_of(path.parent)
-    return compact.join(read_tensors(file) for file in files or [path])
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot read the weights: {error}", path) from None
+def tensors_of(arrays: Mapping[str, Array]) -> dict[str, Tensor]:
+    """In the same memory."""
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def load_weights(model: Transformer, path: Path, assign: bool = False) -> None:

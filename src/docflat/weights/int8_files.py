@@ -1,7 +1,7 @@
 """Compact weights: matrices in 8 bits with a scale for each row, in files of a size that every host takes.
 
 A quarter of float32. A row's largest weight is 127 steps, so rounding what was rounded before changes nothing: the int8
-products of quantization.py are made of these very numbers.
+products of `docflat.engines` are made of these very numbers.
 """
 
 from __future__ import annotations
@@ -10,78 +10,82 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import torch
-from safetensors.torch import save_file
-from torch import Tensor
+import numpy as np
+from safetensors.numpy import save_file
 
+from docflat.data.rows import Array
 from docflat.support.errors import InputError
 
 SCALE = ".scale"
 MOST_BYTES = 15 << 20  # of a file
 PATTERN = "model-*-of-*.safetensors"
 
-Rounded = tuple[Tensor, Tensor]  # a matrix in int8, and the scale of each row
+Rounded = tuple[Array, Array]  # a matrix in int8, and the scale of each row
 
 
-def round_rows(weight: Tensor) -> Rounded:
+def round_rows(weight: Array) -> Rounded:
     """A matrix in int8, and the scale of each row."""
     # Without copies of its absolute values and of its quotients: it is done to a whole model before the first word.
-    largest = torch.maximum(weight.amax(1), -weight.amin(1))
-    scale = (largest / 127).clamp_min(1e-12)
-    return (weight / scale[:, None]).round_().to(torch.int8), scale  # 127 at the most, by the scale
+    largest = np.maximum(weight.max(1), -weight.min(1))
+    scale = np.maximum(largest / 127, 1e-12)
+    steps = weight / scale[:, None]
+    return np.rint(steps, out=steps).astype(np.int8), scale  # 127 at the most, by the scale
 
 
-def pack(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def pack(weights: Mapping[str, Array]) -> dict[str, Array]:
     """Matrices as int8, with their scales beside them; the rest as it is."""
-    packed: dict[str, Tensor] = {}
-    for name, tensor in weights.items():
-        packed[name] = tensor.contiguous()
-        if tensor.dim() == 2:
-            packed[name], packed[name + SCALE] = round_rows(tensor.float())
+    packed: dict[str, Array] = {}
+    for name, array in weights.items():
+        packed[name] = array
+        if array.ndim == 2:
+            packed[name], packed[name + SCALE] = round_rows(array.astype(np.float32, copy=False))
     return packed
 
 
-def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def unpack(packed: Mapping[str, Array]) -> dict[str, Array]:
     """What `pack` was given, rounded."""
     rounded = rounded_of(packed)
     return {
-        name: widen(*rounded[name]) if name in rounded else tensor
-        for name, tensor in packed.items()
+        name: widen(*rounded[name]) if name in rounded else array
+        for name, array in packed.items()
         if not name.endswith(SCALE)
     }
 
 
-def rounded_of(packed: Mapping[str, Tensor]) -> dict[str, Rounded]:
+def rounded_of(packed: Mapping[str, Array]) -> dict[str, Rounded]:
     """The matrices that are in 8 bits."""
     rounded = {}
-    for name, tensor in packed.items():
-        if tensor.dtype == torch.int8:
+    for name, array in packed.items():
+        if array.dtype == np.int8:
             if name + SCALE not in packed:
                 raise InputError(f"the weights lack {name + SCALE}: {name} cannot be read without it")
             scale = packed[name + SCALE]
-            if tensor.dim() != 2 or scale.shape != tensor.shape[:1]:
+            if array.ndim != 2 or scale.shape != array.shape[:1]:
                 raise InputError(f"{name + SCALE} has not one number for each row of {name}")
-            rounded[name] = (tensor, scale)
+            rounded[name] = (array, scale)
     return rounded
 
 
-def widen(rounded: Tensor, scale: Tensor) -> Tensor:
+def widen(rounded: Array, scale: Array) -> Array:
     """The matrix that was rounded, as far as 8 bits hold it."""
-    return rounded.float() * scale[:, None]
+    return rounded.astype(np.float32) * scale[:, None]
 
 
-def save_in_parts(weights: Mapping[str, Tensor], folder: Path, most: int = MOST_BYTES) -> None:
-    """Write files of at most so many bytes; a tensor that is larger by itself is cut by rows."""
-    parts: list[dict[str, Tensor]] = [{}]
+def save_in_parts(weights: Mapping[str, Array], folder: Path, most: int = MOST_BYTES) -> None:
+    """Write files of at most so many bytes; an array that is larger by itself is cut by rows."""
+    parts: list[dict[str, Array]] = [{}]
     room = most
-    for name, tensor in weights.items():
-        row = tensor.nbytes // max(1, len(tensor))
-        pieces = tensor.split(max(1, most // max(1, row))) if tensor.nbytes > most else (tensor,)
+    for name, array in weights.items():
+        row = array.nbytes // max(1, len(array))
+        height = max(1, most // max(1, row))
+        pieces = [array]
+        if array.nbytes > most:
+            pieces = [array[start : start + height] for start in range(0, len(array), height)]
         for number, piece in enumerate(pieces):
             if piece.nbytes > room and parts[-1]:
                 parts.append({})
                 room = most
-            parts[-1][name if len(pieces) == 1 else f"{name}[{number}]"] = piece.contiguous()
+            parts[-1][name if len(pieces) == 1 else f"{name}[{number}]"] = np.ascontiguousarray(piece)
             room -= piece.nbytes
     for number, part in enumerate(parts, 1):
         save_file(part, folder / f"model-{number}-of-{len(parts)}.safetensors")
@@ -105,15 +109,15 @@ def parts_of(folder: Path) -> list[Path]:
     return files
 
 
-def join(parts: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The tensors of all files of a folder, those that were cut put together again."""
-    whole: dict[str, Tensor] = {}
-    pieces: dict[str, dict[int, Tensor]] = {}
+def join(parts: Iterable[Mapping[str, Array]]) -> dict[str, Array]:
+    """The arrays of all files of a folder, those that were cut put together again."""
+    whole: dict[str, Array] = {}
+    pieces: dict[str, dict[int, Array]] = {}
     for part in parts:
-        for name, tensor in part.items():
+        for name, array in part.items():
             stem, bracket, number = name.removesuffix("]").partition("[")
             if bracket:
-                pieces.setdefault(stem, {})[int(number)] = tensor
+                pieces.setdefault(stem, {})[int(number)] = array
             else:
-                whole[name] = tensor
-    return whole | {name: torch.cat([some[n] for n in sorted(some)]) for name, some in pieces.items()}
+                whole[name] = array
+    return whole | {name: np.concatenate([some[n] for n in sorted(some)]) for name, some in pieces.items()}

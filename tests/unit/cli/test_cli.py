@@ -258,6 +258,8 @@ def test_prepare_says_what_cleaning_dropped(capsys: Capture, tmp_path: Path):
 class Shouter:
     """A translator that shouts, three documents at a time."""
 
+    languages = None
+
     settings: ClassVar[dict[str, Any]] = {}
     loaded: ClassVar[tuple[Any, ...]] = ()
 
@@ -341,6 +343,7 @@ def test_translate_has_the_defaults_of_the_library(tmp_path: Path, shouter: type
     translated(tmp_path, "x.en", b"a\n")
     assert shouter.loaded == (Path("m"), "auto", None)
     assert shouter.settings.pop("mode") == "auto"
+    assert shouter.settings.pop("repairs") is False  # they run on what it returns
     assert shouter.settings.keys() == vars(DecodingSettings()).keys() - {"mode"}
     # The library fills in what is None: it depends on the model.
     given = {key: value for key, value in shouter.settings.items() if value is not None}

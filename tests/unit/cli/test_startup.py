@@ -120,7 +120,8 @@ import sys, zlib
 from pathlib import Path
 import torch
 from docflat.cli import startup
-from docflat.weights.folders import ModelConfig, save_model
+from docflat.weights.config import ModelConfig
+from docflat.weights.folders import save_model
 from docflat.data.row_settings import RowSettings
 from docflat.model.sizes import ModelSizes
 from docflat.data.subwords import Subwords

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from conftest import batch_of, build, random_documents
-from docflat.decoding.alignment import Aligner, RecordingAttending, _places, _View, diagonal, find_links, find_words
+from docflat.decoding.alignment import Aligner, _places, _View, diagonal, find_links, find_words
+from docflat.engines.torch.engine import on_torch
+from docflat.engines.torch.source_weights import RecordingAttending
 from docflat.model.layers import Attention, Reach
 from docflat.weights.folders import ModelFolder, load_model
 
@@ -107,7 +109,7 @@ def folder() -> ModelFolder:
 
 def test_an_aligner_has_a_weight_for_every_pair_of_words(folder: ModelFolder):
     pairs = [("mozi tuzes", "pasu sigis gake"), ("", "x"), ("a", "b c")]
-    first, none, last = Aligner(folder).weights(pairs)
+    first, none, last = Aligner(on_torch(folder)).weights(pairs)
     assert none is None
     assert first is not None
     assert last is not None
@@ -116,8 +118,8 @@ def test_an_aligner_has_a_weight_for_every_pair_of_words(folder: ModelFolder):
 
 
 def test_an_aligner_does_not_read_what_is_too_long(folder: ModelFolder):
-    assert Aligner(folder).weights([("word " * 2000, "word")]) == [None]
-    assert Aligner(folder).weights([]) == []
+    assert Aligner(on_torch(folder)).weights([("word " * 2000, "word")]) == [None]
+    assert Aligner(on_torch(folder)).weights([]) == []
 
 
 def test_an_aligner_looks_where_erasing_words_points(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch):
@@ -125,7 +127,7 @@ def test_an_aligner_looks_where_erasing_words_points(folder: ModelFolder, monkey
     pairs = [("mozi tuzes suma", "pasu sigis gake")]
     for layer in range(len(folder.model.decoder)):
         for reading in (True, False):
-            aligner = Aligner(folder)
+            aligner = Aligner(on_torch(folder))
             wanted = _View(layer, reading)
 
             def of_view(pairs: Any, view: _View, wanted: _View = wanted) -> Any:

@@ -11,9 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-import docflat.decoding.beam_search
+import docflat.engines.torch.beam
+import docflat.engines.torch.search
 from conftest import batch_of, build, corpus_of, layout_for, random_documents, rows_array
-from docflat.decoding.beam_search import GPU_STRETCH, Beam, Search
+from docflat.engines.torch.beam import GPU_STRETCH, Beam
+from docflat.engines.torch.search import Search
 from docflat.model.batch import make_side
 from docflat.model.sizes import Vocabulary
 
@@ -22,7 +24,7 @@ if not on_gpu:
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="Triton comes with torch for GPUs only")
 
-from docflat.decoding import beam_kernels  # noqa: E402
+from docflat.engines.torch import beam_kernels  # noqa: E402
 
 DEVICE = torch.device("cuda" if on_gpu else "cpu")
 NEVER = float("-inf")
@@ -95,7 +97,7 @@ def two_beams(
     limits: list[int], size: int, penalty: float, vocabulary: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Beam, Beam]:
     """One for plain torch, on a CPU, and one for the kernels."""
-    monkeypatch.setattr(docflat.decoding.beam_search, "beam_kernels", beam_kernels)
+    monkeypatch.setattr(docflat.engines.torch.beam, "beam_kernels", beam_kernels)
     known = Vocabulary(vocabulary, vocabulary, BOS, EOS, MASK)
     plain = Beam(limits, size, penalty, known, torch.device("cpu"))
     return plain, Beam(limits, size, penalty, known, DEVICE)
@@ -235,18 +237,18 @@ def test_a_beam_says_what_it_has_kernels_for(monkeypatch: pytest.MonkeyPatch) ->
     def has(size: int, words: int) -> bool:
         return two_beams([3], size, 1.0, words, monkeypatch)[0].has_kernels(OnGPU(words))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(docflat.decoding.beam_search, "is_recent", lambda device: device == "cuda:0")
+    monkeypatch.setattr(docflat.engines.torch.beam, "is_recent", lambda device: device == "cuda:0")
     assert has(5, 2_560)
     assert not has(5, 2_559)
     assert has(16, 32_000)
     assert not has(17, 32_000)
     beam = two_beams([3], 5, 1.0, 2_560, monkeypatch)[0]
     assert not beam.has_kernels(torch.zeros(1, 1, 2_560))
-    monkeypatch.setattr(docflat.decoding.beam_search, "is_recent", lambda device: False)
+    monkeypatch.setattr(docflat.engines.torch.beam, "is_recent", lambda device: False)
     assert not beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
-    monkeypatch.setattr(docflat.decoding.beam_search, "is_recent", lambda device: True)
+    monkeypatch.setattr(docflat.engines.torch.beam, "is_recent", lambda device: True)
     assert beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
-    monkeypatch.setattr(docflat.decoding.beam_search, "beam_kernels", None)
+    monkeypatch.setattr(docflat.engines.torch.beam, "beam_kernels", None)
     assert not beam.has_kernels(OnGPU(2_560))  # type: ignore[arg-type]
 
 
@@ -257,8 +259,8 @@ def again(search: Search, keep: bool) -> tuple[Callable[[], None], int]:
 @torch.no_grad()
 def test_a_search_in_place_with_kernels_finds_what_one_without_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a model and its caches, whose bias is reordered by the kernel; room is made several times."""
-    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 2)
-    monkeypatch.setattr(docflat.decoding.beam_search, "beam_kernels", beam_kernels)
+    monkeypatch.setattr(docflat.engines.torch.search, "FIRST_ROOM", 2)
+    monkeypatch.setattr(docflat.engines.torch.beam, "beam_kernels", beam_kernels)
     least, lengths, reordered = 8 * 2 * GPU_STRETCH, set(), []
     merge = beam_kernels.merge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from docflat.decoding.beam_search import best_of_many
+from docflat.engines.torch.beam import best_of_many
 
 
 @pytest.mark.parametrize("size", [7, 5120, 5125, 32_004])

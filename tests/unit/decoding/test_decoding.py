@@ -21,7 +21,8 @@ import pytest
 import torch
 from torch import Tensor
 
-import docflat.decoding.beam_search
+import docflat.engines.torch.recording
+import docflat.engines.torch.search
 from conftest import (
     BOS,
     EOS,
@@ -52,9 +53,11 @@ from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
-from docflat.decoding.beam_search import Search, beam_search
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.torch.engine import TorchEngine, on_torch
+from docflat.engines.torch.recording import Recorder
+from docflat.engines.torch.search import Search, beam_search
 from docflat.model.batch import Batch, Side, make_batch, make_side
 from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.cache.fixed_keys import Given
@@ -68,7 +71,8 @@ from docflat.systems.abd import ABD
 from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
 from docflat.translation.translator import Translator, split_long
-from docflat.weights.folders import ModelConfig, ModelFolder, vocabulary_of
+from docflat.weights.config import ModelConfig, vocabulary_of
+from docflat.weights.folders import ModelFolder
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 NEVER = (PAD, BOS, MASK)
@@ -513,7 +517,7 @@ def source_documents(seed: int = 0) -> list[list[Ids]]:
 
 def decoder_for(name: str, model: Transformer, context: int = 2, max_tokens: int = 512, **settings: Any) -> Passes:
     rows = replace(rows_for(name, context), max_tokens=max_tokens)
-    return Passes(model, layout_for(name), rows, DecodingSettings(**settings))
+    return Passes(TorchEngine(model), layout_for(name), rows, DecodingSettings(**settings))
 
 
 def quiet(sentences: int) -> None:
@@ -621,7 +625,7 @@ def test_a_search_in_place_finds_what_a_search_with_growing_caches_finds(
     variant: str, beam: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which the other tests hold to slow loops. Room is made several times, and rows end at different times."""
-    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 2)
+    monkeypatch.setattr(docflat.engines.torch.search, "FIRST_ROOM", 2)
     name, _ = VARIANTS[variant]
     lengths = set()
     for seed in range(3):
@@ -652,7 +656,7 @@ def test_rows_that_see_each_other_grow_cannot_stay_in_place() -> None:
     assert not state.stays
 
 
-class Mimic(docflat.decoding.beam_search.Recorder):
+class Mimic(Recorder):
     """A recorder without a GPU: it plays a search of its own, which shares nothing but the recording's tensors."""
 
     def capture(self, search: Search) -> Callable[[], None]:
@@ -674,7 +678,7 @@ def test_a_recording_is_played_again_for_other_batches_of_its_shapes(variant: st
     model = build_variant(variant).to(device)
     if device.type == "cuda":
         model = model.float()
-    recorder = docflat.decoding.beam_search.Recorder() if device.type == "cuda" else Mimic()
+    recorder = Recorder() if device.type == "cuda" else Mimic()
     made = []
     for seed in range(3):
         documents = [
@@ -702,7 +706,7 @@ def test_a_recording_is_played_again_for_other_batches_of_its_shapes(variant: st
     assert made[1:] == [0, 0], "everything was played"
 
 
-def on_stream_of(recorder: docflat.decoding.beam_search.Recorder, device: torch.device) -> AbstractContextManager[Any]:
+def on_stream_of(recorder: Recorder, device: torch.device) -> AbstractContextManager[Any]:
     return torch.cuda.stream(recorder.stream(device)) if device.type == "cuda" else nullcontext()
 
 
@@ -891,7 +895,7 @@ def translator_for(name: str, subwords: Subwords, max_tokens: int = 24) -> Trans
     config = ModelConfig(name, SIZES, {}, RowSettings(max_tokens=max_tokens, context_free=0.2))
     system = SYSTEMS[name]
     model = system.build(SIZES, vocabulary_of(subwords), system.read_options({})).eval()
-    return Translator(ModelFolder(config, subwords, model))
+    return Translator(on_torch(ModelFolder(config, subwords, model)))
 
 
 @pytest.mark.usefixtures("short")
@@ -938,7 +942,7 @@ def test_what_is_seen_of_other_rows_is_asked_of_the_model(
 ) -> None:
     rows = SYSTEMS[name].rows_of(RowSettings(target_context=False, context_free=0.2))
     config = ModelConfig(name, SIZES, options, rows)
-    translator = Translator(ModelFolder(config, subwords, config.build(subwords).eval()))
+    translator = Translator(on_torch(ModelFolder(config, subwords, config.build(subwords).eval())))
     assert translator.decoder.reads_target == reads
     searched = []
     monkeypatch.setattr(Passes, "sentence_by_sentence", lambda self, documents, done: searched.append(1) or documents)
@@ -998,9 +1002,9 @@ def test_two_passes_with_and_without_a_first_one_that_nobody_reads(
 
     kinds: list[Any] = ["first-pass", "partial"] if "batch" in SYSTEMS[name].target else ["first-pass"]
     for kind, other in product(kinds, (None, folders[1])):
-        translator = Translator(folders[0], other)
+        translator = Translator(on_torch(folders[0]), other and on_torch(other))
         settings = DecodingSettings("two-pass", kind, beam=3, window=3, batch_size=4)
-        first = translator.decoder.passes(settings, other).sentence_by_sentence(documents, quiet)
+        first = translator.decoder.passes(settings, translator.first_pass).sentence_by_sentence(documents, quiet)
         decoder = translator.decoder.passes(settings)
         heard: list[int] = []
         with monkeypatch.context() as patched:

@@ -25,10 +25,12 @@ from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.editing import Draft, Objection, find_objections
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.torch.engine import TorchEngine, on_torch
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
-from docflat.weights.folders import ModelConfig, ModelFolder, vocabulary_of
+from docflat.weights.config import ModelConfig, vocabulary_of
+from docflat.weights.folders import ModelFolder
 
 WINDOW = 3
 
@@ -51,7 +53,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 def passes_for(variant: str, **settings: object) -> Passes:
     name, _ = VARIANTS[variant]
     chosen = DecodingSettings(**{"window": WINDOW, "beam": 2, "batch_size": 4, "length_penalty": 0.8, **settings})
-    return Passes(build_variant(variant), layout_for(name), rows_for(name, 2), chosen)
+    return Passes(TorchEngine(build_variant(variant)), layout_for(name), rows_for(name, 2), chosen)
 
 
 def slow_log_probabilities(
@@ -122,7 +124,7 @@ def decoder_for(name: str, context_free: float = 0.5) -> DocumentDecoder:
             if parameter.ndim > 1:
                 parameter *= 2  # so that context matters
     assert vocabulary_of(subwords).text_size == model.vocabulary.text_size
-    return DocumentDecoder(ModelFolder(config, subwords, model))
+    return DocumentDecoder(on_torch(ModelFolder(config, subwords, model)))
 
 
 @torch.no_grad()

@@ -11,20 +11,24 @@ import torch
 
 from conftest import TESTED, VARIANTS, Ids, batch_of, build_variant, random_documents, rows_for
 from docflat.decoding.scoring import Candidates, Scorer
+from docflat.engines.torch.engine import TorchEngine
 
 
 def scorer_for(variant: str, **settings: Any) -> Scorer:
     name, _ = VARIANTS[variant]
     config = SimpleNamespace(rows=rows_for(name, 2))
-    folder: Any = SimpleNamespace(model=build_variant(variant), config=config, system=TESTED[name])
-    return Scorer(folder, **settings)
+    engine = TorchEngine(build_variant(variant))
+    model: Any = SimpleNamespace(
+        engine=engine, layout=TESTED[name].layout(config.rows, engine.vocabulary), config=config, system=TESTED[name]
+    )
+    return Scorer(model, **settings)
 
 
 def log_probability(scorer: Scorer, variant: str, document: list[tuple[Ids, Ids]]) -> list[float]:
     """Of every target sentence, by the definition: one softmax a token, over one batch."""
     batch, rows = batch_of([document], VARIANTS[variant][0], context=2)
     with torch.no_grad():
-        weights = scorer.model.logits(batch).exp()
+        weights = scorer.engine.model.logits(batch).exp()
     totals, n = [], 0
     for row in rows:
         chances = [float(weights[n + t, label] / weights[n + t].sum()) for t, label in enumerate(row.labels)]

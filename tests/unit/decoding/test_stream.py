@@ -20,7 +20,7 @@ import torch
 from test_decoding import CLOSE, decoder_for, limit_of, modes, translator_for, window_around
 from torch import Tensor
 
-import docflat.decoding.passes
+import docflat.engines.torch.engine
 from conftest import (
     FLAT_VARIANTS,
     MASK,
@@ -39,9 +39,9 @@ from docflat import Translator
 from docflat.cli import dispatch as cli
 from docflat.data.rows import Rows
 from docflat.data.subwords import Subwords
-from docflat.decoding.beam_search import Hypothesis
 from docflat.decoding.passes import Passes
 from docflat.decoding.stream_windows import Window
+from docflat.engines.engine import Hypothesis
 from docflat.model.batch import Side, make_batch
 from docflat.model.cache.decoding_state import Keeper
 from docflat.model.transformer import Transformer
@@ -86,7 +86,7 @@ class Forced:
 def forced_logits(decoder: Passes, source: Sequence[Ids], target: Sequence[Ids]) -> list[Tensor]:
     """Of the sentences of one document that are not empty, given their translations."""
     forced = Forced([y for x, y in zip(source, target, strict=True) if x])
-    with patch.object(docflat.decoding.passes, "beam_search", forced):
+    with patch.object(docflat.engines.torch.engine, "beam_search", forced):
         assert [ids for _, ids in decoder.stream([source])] == list(target)
     return forced.logits
 
@@ -218,7 +218,7 @@ def test_a_long_document_holds_no_more_than_a_short_one(variant: str) -> None:
         return [Hypothesis([7, 8, 9], 0.0, [])] * len(prefix.rows)
 
     held: dict[int, int] = {}
-    with patch.object(docflat.decoding.passes, "beam_search", same_translations):
+    with patch.object(docflat.engines.torch.engine, "beam_search", same_translations):
         nothing = tensor_bytes()
         stream = decoder.stream([[[5, 6]] * 300] * 2)
         for n, _ in enumerate(stream):

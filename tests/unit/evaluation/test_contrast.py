@@ -12,6 +12,7 @@ import torch
 
 from conftest import VARIANTS, Document, Ids, batch_of, build_variant, random_documents, rows_for
 from docflat.decoding.scoring import Candidates, Scorer
+from docflat.engines.torch.engine import TorchEngine
 from docflat.evaluation.contrastive.examples import ContrastiveExample, accuracies
 from docflat.evaluation.contrastive.scoring import (
     Verdict,
@@ -63,10 +64,12 @@ class NumberWords:
 def translator_for(variant: str) -> Translator:
     name, _ = VARIANTS[variant]
     config = SimpleNamespace(rows=rows_for(name, CONTEXT), system=name)
-    folder: Any = SimpleNamespace(
-        model=build_variant(variant), config=config, system=SYSTEMS[name], subwords=NumberWords()
+    engine = TorchEngine(build_variant(variant))
+    layout = SYSTEMS[name].layout(config.rows, engine.vocabulary)
+    model: Any = SimpleNamespace(
+        engine=engine, layout=layout, config=config, system=SYSTEMS[name], subwords=NumberWords()
     )
-    return Translator(folder)
+    return Translator(model)
 
 
 def text(ids: Ids) -> str:
@@ -120,7 +123,9 @@ def test_accuracy_is_that_of_a_loop_over_log_p(variant: str):
     right = []
     expected = []
     for example in examples:
-        scores = [log_p(translator.folder.model, variant, document_of(example, text)) for text in example.candidates]
+        scores = [
+            log_p(translator.model.engine.model, variant, document_of(example, text)) for text in example.candidates
+        ]
         expected += scores
         # ContraPro's evaluate.py: correct unless some contrastive has a score at least as good.
         right.append(not any(score >= scores[0] for score in scores[1:]))
@@ -141,7 +146,7 @@ def test_accuracy_is_that_of_a_loop_over_log_p(variant: str):
 @pytest.mark.parametrize("variant", ["sent2sent", "docflat-c", "gtrans", "mbe", "abd, both sides"])
 def test_a_contrastive_like_the_reference_ties_exactly_and_is_wrong(variant: str, dtype: torch.dtype):
     translator = translator_for(variant)
-    translator.folder.model.to(dtype)
+    translator.model.engine.model.to(dtype)
     examples = made_up_examples(12)
     twins = [
         ContrastiveExample(one.source, one.reference, (one.reference,), one.source_context, one.target_context)
@@ -155,7 +160,7 @@ def test_a_contrastive_like_the_reference_ties_exactly_and_is_wrong(variant: str
 @pytest.mark.parametrize("variant", SYSTEMS_HERE)
 def test_what_candidates_share_changes_nothing(variant: str):
     """Candidates that begin with each other, differ at once, or are the same; each as if it were the only one."""
-    folder = translator_for(variant).folder
+    folder = translator_for(variant).model
     context = [[5, 6], [7]]
     candidates = [[8, 9, 10], [8, 9], [8, 9, 10, 11], [12], [8, 13, 10], [8, 9, 10]]
     together = Candidates([4, 5, 6], candidates, context, context)
@@ -218,12 +223,12 @@ def test_translations_in_context_are_greedy_choices_of_log_p(variant: str):
         while True:
             batch, rows = batch_of([document_of(example, text([*words, 4]))], VARIANTS[variant][0], CONTEXT, window=1)
             with torch.no_grad():
-                logits = translator.folder.model.logits(batch)[-len(rows[-1].labels) :][len(words)]
+                logits = translator.model.engine.model.logits(batch)[-len(rows[-1].labels) :][len(words)]
             logits[[0, 1, 3]] = -math.inf
             if not words:
                 logits[2] = -math.inf
             best = int(logits.argmax())
-            if best == 2 or len(words) >= translator.folder.model.longest(len(example.source.split())):
+            if best == 2 or len(words) >= translator.model.engine.model.longest(len(example.source.split())):
                 break
             words.append(best)
         assert translation == text(words)
@@ -299,7 +304,7 @@ def test_p_cxmi_is_a_difference_of_log_p(variant: str):
     (document,) = random_documents(np.random.default_rng(3), [4])
     sources, targets = ([text(pair[side]) for pair in document] for side in (0, 1))
     (found,) = cxmi(translator, [sources], [targets])
-    model, name = translator.folder.model, VARIANTS[variant][0]
+    model, name = translator.model.engine.model, VARIANTS[variant][0]
     batch, rows = batch_of([document], name, CONTEXT)
     alone, _ = batch_of([document], name, 0, window=1)
     with torch.no_grad():

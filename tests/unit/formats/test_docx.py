@@ -11,7 +11,7 @@ from office_files import field, pack, paragraph, relations, run, texts, translat
 
 from docflat.formats.office.docx import Docx
 from docflat.formats.segments import Segment, Span
-from docflat.translation.files import FileReport, translate_segments
+from docflat.translation.files import translate_segments
 from stubs import Stub
 
 docx = pytest.importorskip("docx")
@@ -216,7 +216,7 @@ def test_lines_of_an_address_are_texts_of_their_own() -> None:
     breaks = "<w:br/>".join(f'<w:t xml:space="preserve">{line}</w:t>' for line in lines)
     stub = Stub(lambda text: " ".join(reversed(text.split())))
     parsed = Docx().read(word(paragraph(f"<w:r>{breaks}<w:br/><w:br/><w:t>so on.</w:t></w:r>")), "x.docx")
-    written = parsed.render(translate_segments(parsed.segments, stub, FileReport("x.docx")))
+    written = parsed.render(translate_segments(parsed.segments, stub)[0])
     assert stub.documents == [["Call", "Ann Lee", "12 Long Street", "The road to Leeds, and so on."]]
     assert docx.Document(io.BytesIO(written)).paragraphs[0].text.split("\n")[:3] == [
         "Call ",

@@ -16,7 +16,7 @@ from docflat.formats import FORMATS, find_format
 from docflat.formats.safe_reading import MOST_BYTES, MOST_TEXT, read_file
 from docflat.formats.segments import ParsedFile, Segment
 from docflat.support.errors import InputError
-from docflat.translation.files import FileReport, translate_segments
+from docflat.translation.files import translate_segments
 from stubs import Stub
 
 TEXT_FORMATS = [".txt", ".md", ".html", ".json", ".jsonl"]
@@ -29,7 +29,7 @@ def read(name: str, text: str | bytes, **options: Any) -> ParsedFile:
 def shouted(name: str, text: str, **options: Any) -> str:
     """Translated by a stub that shouts, and breaks what is to be kept."""
     parsed = read(name, text, **options)
-    return parsed.render(translate_segments(parsed.segments, Stub(str.upper), FileReport(name))).decode()
+    return parsed.render(translate_segments(parsed.segments, Stub(str.upper))[0]).decode()
 
 
 def texts(name: str, text: str, **options: Any) -> list[str]:
@@ -120,7 +120,7 @@ def test_plain_text_that_is_not_utf8():
 def test_a_byte_order_mark_names_the_encoding(name: str, text: str, expected: str, encoding: str):
     parsed = read(name, f"\ufeff{text}".encode(encoding))
     assert parsed.render(parsed.segments) == f"\ufeff{text}".encode(encoding)
-    new = translate_segments(parsed.segments, Stub(str.upper), FileReport(name))
+    new, _ = translate_segments(parsed.segments, Stub(str.upper))
     assert parsed.render(new) == f"\ufeff{expected}".encode(encoding)
 
 
@@ -276,4 +276,4 @@ def test_more_text_than_a_document_has_is_refused(suffix: str):
 def test_deep_and_odd_files_are_no_trouble(name: str, hostile: str):
     parsed = read(name, hostile)
     assert parsed.render(parsed.segments) == hostile.encode()
-    translate_segments(parsed.segments, Stub(str.upper), FileReport(name))
+    translate_segments(parsed.segments, Stub(str.upper))

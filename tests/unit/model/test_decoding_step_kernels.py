@@ -13,7 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
-import docflat.decoding.beam_search
+import docflat.engines.torch.beam
+import docflat.engines.torch.recording
+import docflat.engines.torch.search
 import docflat.model.cache.decoding_state
 import docflat.model.cache.fixed_keys
 import docflat.model.layers
@@ -21,7 +23,8 @@ import docflat.systems.docflat
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
-from docflat.decoding.beam_search import Hypothesis, Search, beam_search
+from docflat.engines.engine import Hypothesis
+from docflat.engines.torch.search import Search, beam_search
 from docflat.model.batch import make_side
 from docflat.model.cache.decoding_state import GlobalContext, KeptContext
 from docflat.model.cache.fixed_keys import GivenFlat
@@ -381,7 +384,7 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
     variant: str, kind: str, in_place: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Rows end at different times, and room is made several times; for two at first more than will be used."""
-    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 2)
+    monkeypatch.setattr(docflat.engines.torch.search, "FIRST_ROOM", 2)
     for module in (docflat.model.cache.decoding_state, docflat.systems.docflat):
         monkeypatch.setattr(module, "FIRST_ROOM", 2 if variant not in ("doc2doc", "docflat-d") else 5)
     case = Case(variant, range(5) if kind == "alone" else None)
@@ -453,7 +456,7 @@ def test_a_recorded_step_is_played_for_groups_of_other_sizes(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """A step of another search, with tensors of the same shapes, into which those of this one are copied."""
-    monkeypatch.setattr(docflat.decoding.beam_search, "FIRST_ROOM", 8)
+    monkeypatch.setattr(docflat.engines.torch.search, "FIRST_ROOM", 8)
     cases = [Case("docflat-c", groups) for groups in ([0, 0, 0, 0, 1], [0, 1, 1, 1, 1])]
     recorded, played = cases
     expected, other = (case.translate(case.context("global"), in_place=False) for case in reversed(cases))
@@ -511,9 +514,9 @@ def test_on_a_gpu_a_recorded_search_with_kernels_scores_as_one_with_neither(
             found = beam_search(model, model.encode(source), *given)
             with monkeypatch.context() as patch:
                 patch.setattr(docflat.model.layers, "kernels", None)
-                patch.setattr(docflat.decoding.beam_search, "beam_kernels", None)
+                patch.setattr(docflat.engines.torch.beam, "beam_kernels", None)
                 plain = Search(model, model.encode(source), *given)
                 plain.run()
-        assert docflat.decoding.beam_search.recorder.works
+        assert docflat.engines.torch.recording.recorder.works
         for row, hypothesis in enumerate(found):
             assert hypothesis.score == pytest.approx(plain.found[row].score, abs=0.02)

@@ -19,6 +19,7 @@ import pytest
 
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
+from docflat.engines.torch.engine import on_torch
 from docflat.model.sizes import ModelSizes
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
@@ -34,7 +35,8 @@ from docflat.systems import SYSTEMS
 from docflat.training.loop import differences
 from docflat.training.recipe import load_recipe
 from docflat.translation.translator import Translator
-from docflat.weights.folders import ModelConfig, ModelFolder
+from docflat.weights.config import ModelConfig
+from docflat.weights.folders import ModelFolder
 
 RECIPES = Path(__file__).parents[3] / "recipes"
 ORIGIN = Origin("abc1234", 1, "0123456789ab", "docflat reproduce", "docflat train a.yaml", "CPU")
@@ -394,8 +396,8 @@ def test_a_global_context_is_chosen_where_a_model_has_one(
     subwords = Subwords.learn(["the cat sat on the mat."], vocabulary=280, index_tokens=4)
     sizes = ModelSizes(dim=16, heads=2, feed_forward=16, encoder_layers=1, decoder_layers=1)
     config = ModelConfig("docflat-c", sizes, options, SYSTEMS["docflat-c"].rows_of(RowSettings()))
-    translator = Translator(ModelFolder(config, subwords, config.build(subwords)))
-    translator.decoder = SharedFirstPass(translator.folder)
+    translator = Translator(on_torch(ModelFolder(config, subwords, config.build(subwords))))
+    translator.decoder = SharedFirstPass(translator.model)
     asked: dict[str, Any] = {}
     monkeypatch.setattr(runs, "translate", lambda translator, test, path, **settings: asked.update(settings) or 1.0)
     monkeypatch.setattr(runs, "read_translation", lambda *_: None)

@@ -157,3 +157,34 @@ def test_a_fault_of_the_model_is_no_traceback(shared: Running) -> None:
     assert answer.status_code == 503
     assert "secret" not in answer.text
     assert httpx.get(f"{shared.url}/ready", trust_env=False).status_code == 200
+
+
+def test_a_file_is_answered_when_it_is_translated(shared: Running) -> None:
+    asked = {"source": "en", "target": "de"}
+    answer = shared.client.post("/translate_file", data=asked, files={"file": ("a b.txt", b"One. Two.")})
+    url = answer.json()["translatedFileUrl"]
+    assert url.startswith(f"{shared.url}/download_file/")
+    assert url.endswith("/a%20b.de.txt")
+    found = httpx.get(url, trust_env=False)
+    assert found.content == b"oNE. tWO. nach 1"
+    assert "attachment" in found.headers["content-disposition"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"), [("a.exe", b"x", "exe"), ("a.docx", b"PK", "a.docx"), ("a.txt", b"", "a.txt")]
+)
+def test_a_file_that_cannot_be_translated(shared: Running, name: str, content: bytes, words: str) -> None:
+    asked = {"source": "en", "target": "de"}
+    answer = shared.client.post("/translate_file", data=asked, files={"file": (name, content)})
+    assert answer.status_code == 400
+    assert words in answer.json()["error"]
+
+
+def test_a_session_remembers_and_an_unrelated_list_does_not(shared: Running) -> None:
+    client = shared.client
+    for text, translation in (("One.", "oNE."), ("Two.", "tWO. nach 1")):
+        answer = client.post("/s/film/translate", json={**ASKED, "q": text})
+        assert answer.json() == {"translatedText": translation}
+    assert client.post("/unrelated/translate", json=ASKED).json() == {"translatedText": "hELLO. tHE CAT."}
+    answer = client.post("/s/no%20name/translate", json=ASKED)
+    assert answer.status_code == 400

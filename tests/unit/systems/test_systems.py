@@ -28,7 +28,8 @@ from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS, System
 from docflat.training.recipe import load_recipe
 from docflat.translation.translator import Translator
-from docflat.weights.folders import ModelConfig, start_from
+from docflat.weights.config import ModelConfig
+from docflat.weights.folders import start_from
 
 Settings = dict[str, Any]
 

@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-import docflat.weights.int8_products
+import docflat.engines.torch.int8_products
 from conftest import VARIANTS, batch_of, build_variant, random_documents
+from docflat.engines.torch.int8_products import Int8Embedding, Int8Linear, Int8Weight, quantize
 from docflat.model.layers import Gate, SplitLinear, fold
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems.docflat import DocFlat, fold_gates
 from docflat.translation.translator import Translator
-from docflat.weights.int8_products import Int8Embedding, Int8Linear, Int8Weight, quantize
 
 
 def slow_int8(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -81,7 +81,7 @@ def test_every_system_in_8_bits(variant: str, monkeypatch: pytest.MonkeyPatch) -
     # Correlated, not equal: the tiny models are random and steep, real ones are measured in BLEU.
     if torch.cpu._is_vnni_supported():  # with 7 bits some of them go astray
         assert correlation(before, after) > 0.9
-    monkeypatch.setattr(docflat.weights.int8_products, "Int8Weight", SlowWeight)
+    monkeypatch.setattr(docflat.engines.torch.int8_products, "Int8Weight", SlowWeight)
     quantize(models[1])
     assert correlation(after, logits_of(models[1], variant)) > 0.999
 
@@ -152,8 +152,8 @@ def test_a_folded_gate_is_as_close_to_float32_as_two_products(variant: str) -> N
 def test_a_folder_is_loaded_in_int8_where_a_cpu_does_the_work() -> None:
     folder = Path(__file__).parents[2] / "data" / "model-format-1"
     plain, int8 = (Translator.load(folder, device="cpu", precision=kind) for kind in ("fp32", "int8"))
-    assert isinstance(int8.folder.model.embedding, Int8Embedding)
-    assert not isinstance(plain.folder.model.embedding, Int8Embedding)
+    assert isinstance(int8.model.engine.model.embedding, Int8Embedding)
+    assert not isinstance(plain.model.engine.model.embedding, Int8Embedding)
     assert len(int8.translate(["a b c", "d e"], mode="sentence")) == 2
     with pytest.raises(InputError, match="on cpu the precision is one of fp32, int8, not bf16"):
         Translator.load(folder, device="cpu", precision="bf16")

@@ -124,7 +124,7 @@ def _in_first_pass(
 
 def sentences_before(examples: Sequence[ContrastiveExample], translator: Translator) -> list[str]:
     """The source context, as far as it is read; a sentence is often context of several examples."""
-    read = translator.folder.config.rows.context or 0
+    read = translator.model.config.rows.context or 0
     return list(dict.fromkeys(text for example in examples for text in nearest(example.source_context, read)))
 
 
@@ -140,7 +140,7 @@ def score_examples(
     candidates = encode_examples(translator, examples)
     # Like lengths together, as the CPU pads them; the longest first, so that memory is short at once or never.
     order = sorted(range(len(candidates)), key=lambda n: -candidates[n].tokens)
-    scored = Scorer(translator.folder).candidates([candidates[n] for n in order], done)
+    scored = Scorer(translator.model).candidates([candidates[n] for n in order], done)
     scores: Scores = [[] for _ in examples]
     for n, sentences in zip(order, scored, strict=True):
         scores[n] = [(sentence.total, len(sentence.log_probabilities)) for sentence in sentences]
@@ -148,10 +148,10 @@ def score_examples(
 
 
 def encode_examples(translator: Translator, examples: Sequence[ContrastiveExample]) -> list[Candidates]:
-    read = translator.folder.config.rows.context or 0
-    sources = _encode(translator.folder.subwords, "source", [(example.source,) for example in examples])
-    targets = _encode(translator.folder.subwords, "target", [example.candidates for example in examples])
-    contexts = _encode_contexts(translator.folder.subwords, examples, read)
+    read = translator.model.config.rows.context or 0
+    sources = _encode(translator.model.subwords, "source", [(example.source,) for example in examples])
+    targets = _encode(translator.model.subwords, "target", [example.candidates for example in examples])
+    contexts = _encode_contexts(translator.model.subwords, examples, read)
     return [
         Candidates(source, translations, *context)
         for (source,), translations, context in zip(sources, targets, contexts, strict=True)
@@ -186,12 +186,12 @@ def translate_examples(
     done: Callable[[int], None] = _nothing,
 ) -> list[str]:
     """The source sentences, each after its context on both sides."""
-    contexts = _encode_contexts(translator.folder.subwords, examples, translator.folder.config.rows.context or 0)
-    sources = _encode(translator.folder.subwords, "source", [(example.source,) for example in examples])
+    contexts = _encode_contexts(translator.model.subwords, examples, translator.model.config.rows.context or 0)
+    sources = _encode(translator.model.subwords, "source", [(example.source,) for example in examples])
     documents = [[*before, source] for (before, _), (source,) in zip(contexts, sources, strict=True)]
     targets = [[*before, []] for _, before in contexts]
     passes = translator.decoder.passes(DecodingSettings(beam=beam))
-    return [one_line(translator.folder.subwords.decode(ids)) for ids in passes.last_sentences(documents, targets, done)]
+    return [one_line(translator.model.subwords.decode(ids)) for ids in passes.last_sentences(documents, targets, done)]
 
 
 def judge(example: ContrastiveExample, translation: str) -> Verdict:

@@ -20,9 +20,12 @@ from docflat.model.layers import Attention, DecoderLayer, Embedding, EncoderLaye
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems.docflat import FlatBatchAttention
-from docflat.weights.folders import ModelFolder, check_fit, load_empty, read_stored
-from docflat.weights.int8_files import SCALE, Rounded, round_rows, rounded_of, widen
+from docflat.weights import int8_files
+from docflat.weights.folders import ModelFolder, check_fit, load_empty, tensors_of
+from docflat.weights.int8_files import SCALE, rounded_of
+from docflat.weights.stored import read_stored
 
+Rounded = tuple[Tensor, Tensor]  # a matrix in int8, and the scale of each row
 Known = Mapping[Tensor, Rounded]  # parameters that are in 8 bits already; they themselves need not have values
 NOTHING: Known = {}
 
@@ -60,6 +63,15 @@ class Int8Weight:
 
 def rounded(linear: nn.Linear, known: Known) -> Rounded:
     return known[linear.weight] if linear.weight in known else round_rows(linear.weight.detach())
+
+
+def round_rows(weight: Tensor) -> Rounded:
+    matrix, scale = int8_files.round_rows(weight.numpy())
+    return torch.from_numpy(matrix), torch.from_numpy(scale)
+
+
+def widen(rounded: Tensor, scale: Tensor) -> Tensor:
+    return rounded.float() * scale[:, None]
 
 
 class Int8Linear(nn.Module):
@@ -181,8 +193,9 @@ def load_int8(folder: Path) -> ModelFolder:
     """`load_model`, with int8 products. What is stored in 8 bits goes into them as it is, with no wide copy between."""
     path = folder / "model.safetensors"
     loaded, stored = load_empty(folder), read_stored(path)
-    model, matrices = loaded.model, rounded_of(stored)
-    weights = {name: tensor for name, tensor in stored.items() if not name.endswith(SCALE)}
+    model = loaded.model
+    matrices = {name: (torch.from_numpy(x), torch.from_numpy(scale)) for name, (x, scale) in rounded_of(stored).items()}
+    weights = tensors_of({name: array for name, array in stored.items() if not name.endswith(SCALE)})
     check_fit(model, weights, path)
     model.load_state_dict({name: weights[name] for name in weights.keys() - matrices.keys()}, strict=False, assign=True)
     model.float()  # a file may be in half precision

@@ -1,53 +1,32 @@
-"""Beam search over cached rows.
+"""The beam: the live hypotheses of a batch of rows, and the best finished ones.
 
-All that a step changes is in tensors that stay where they are, and no step waits for the host: on a GPU a step is
-recorded once as a CUDA graph and replayed, since it is about a hundred launches of kernels that take microseconds each.
+All that a step changes is in tensors that stay where they are, and no step waits for the host.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from docflat.data.rows import Array, Ids
-from docflat.model.batch import Side
-from docflat.model.batch_attention import Memory
-from docflat.model.cache.decoding_state import Decoding, GlobalContext, KeptContext
+from docflat.engines.engine import Hypothesis
 from docflat.model.cache.fixed_keys import Change
-from docflat.model.cache.hypotheses import FIRST_ROOM
 from docflat.model.layers import is_recent
 from docflat.model.sizes import Vocabulary
-from docflat.model.transformer import Transformer
-from docflat.support.console import warn
 
 beam_kernels: Any = None
 if torch.cuda.is_available():
     with suppress(ImportError):  # no Triton for this platform; torch alone does the same, slower
-        from docflat.decoding import beam_kernels
+        from docflat.engines.torch import beam_kernels
 
 NEVER = float("-inf")
 STRETCH = 128  # words of the vocabulary, of which one maximum is taken
 GPU_STRETCH = 64  # the same for the kernels
-LOOK_EVERY = 4  # recorded steps between two looks at whether all rows are finished
-RECORDINGS = 2  # kept for batches of the same shape, each with caches for a batch
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A finished translation."""
-
-    tokens: Ids  # without </s>
-    score: float  # log-probability, that of </s> included, by length ** penalty
-    log_probabilities: list[float]  # of each token, and of </s>
 
 
 def best_of_many(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -226,212 +205,3 @@ class Beam:
         self.parents, self.words = change(self.parents), change(self.words)
         self.finished, self.best_score = change(self.finished), change(self.best_score)
         self.best_length, self.best_parent = change(self.best_length), change(self.best_parent)
-
-
-class Search:
-    """Rows on their way."""
-
-    def __init__(
-        self,
-        model: Transformer,
-        memory: Memory,
-        prefix: Side,
-        limits: Sequence[int],
-        beam: int,
-        length_penalty: float,
-        context: GlobalContext | KeptContext | None,
-    ) -> None:
-        self.model = model
-        self.state: Decoding
-        self.state, logits = model.start_decoding(memory, prefix, beam, context)
-        self.beam = Beam(limits, beam, length_penalty, model.vocabulary, logits.device)
-        self.rows = list(range(len(limits)))  # which row each row of the tensors is
-        self.found: dict[int, Hypothesis] = {}  # by row
-        parents, self.words = self.beam.expand(logits[:, None])
-        self.state.reorder(parents)
-
-    def step(self) -> None:
-        logits = self.model.decode_one_token(self.state, self.words)
-        if self.state.paths.stays and self.beam.has_kernels(logits):
-            self.beam.expand_by_kernels(logits, self.words, self.state.paths.bias)
-            return
-        parents, words = self.beam.expand(logits)
-        self.state.reorder(parents)
-        self.words.copy_(words)
-
-    def drop_finished(self) -> None:
-        live = self.beam.live.tolist()
-        if all(live):
-            return
-        done = [n for n, goes_on in enumerate(live) if not goes_on]
-        for n, hypothesis in zip(done, self.beam.best(done), strict=True):
-            self.found[self.rows[n]] = hypothesis
-            if self.state.mixer is not None and not self.state.stays:  # others see this row
-                self.state.mixer.settle(n, torch.tensor(hypothesis.tokens, dtype=torch.long, device=self.words.device))
-        going = [n for n, goes_on in enumerate(live) if goes_on]
-        self.rows = [self.rows[n] for n in going]
-        if not going:
-            return
-        kept = self.words.new_tensor(going)
-        self.words = self.words[kept]
-        self.beam.keep(kept)
-        self.state.keep(kept)
-
-    def run(self) -> None:
-        """To the end; a row that is finished is left out from then on."""
-        self.drop_finished()
-        while self.rows:
-            self.step()
-            self.drop_finished()
-
-    def each(self, change: Change) -> None:
-        """Put another tensor into the place of every one that a step reads or writes."""
-        self.state.each(change)
-        self.beam.each(change)
-        self.words = change(self.words)
-
-    def tensors(self) -> list[Tensor]:
-        found: list[Tensor] = []
-
-        def note(tensor: Tensor) -> Tensor:
-            found.append(tensor)
-            return tensor
-
-        self.each(note)
-        return found
-
-    def run_in_place(self, record: Callable[[Search, bool], tuple[Callable[[], None], int]]) -> None:
-        """To the end, in tensors that stay; finished rows are left out only when there is more room to make.
-
-        record: makes of a step one that does the same, as often as it is called, and says how many were made already;
-        it is told whether another batch may have these shapes too, which is so at first, when all rows are there.
-        """
-        room = FIRST_ROOM
-        self.drop_finished()
-        while self.rows:
-            self.state.make_room(room)
-            left = int(self.beam.limits.max()) + 1 - int(self.beam.length)
-            again, done = record(self, room == FIRST_ROOM)
-            for number in range(done, min(room, left)):
-                if number and number % LOOK_EVERY == 0 and not bool(self.beam.live.any()):
-                    break
-                again()
-            room *= 2
-            self.drop_finished()
-
-
-@dataclass(frozen=True)
-class Recording:
-    """A step that was recorded, and the tensors that it reads and writes."""
-
-    play: Callable[[], None]
-    tensors: list[Tensor]
-
-
-class Recorder(threading.local):
-    """Records steps, all in the same memory, and plays them again for batches of the same shapes; a thread has its own.
-
-    One step after the other is played, and between two of them nothing is kept but the tensors of a recording, so that
-    they may share the memory in between.
-    """
-
-    def __init__(self) -> None:
-        self.streams: dict[torch.device, torch.cuda.Stream] = {}
-        self.pools: dict[torch.device, torch.cuda.CUDAGraph] = {}  # the memory is there as long as a graph that has it
-        self.recordings: WeakKeyDictionary[Transformer, OrderedDict[Any, Recording]] = WeakKeyDictionary()
-        self.works = True
-
-    def stream(self, device: torch.device) -> torch.cuda.Stream:
-        if device not in self.streams:
-            self.streams[device] = torch.cuda.Stream(device)
-        return self.streams[device]
-
-    def record(self, search: Search, keep: bool) -> tuple[Callable[[], None], int]:
-        """The step of a search, on the stream of this recorder, and how many were made. A step that cannot be recorded
-        is made as it is. keep: for later batches.
-        """
-        tensors, beam, model = search.tensors(), search.beam, search.model
-        shapes = tuple((tensor.shape, tensor.dtype) for tensor in tensors)
-        weights = tuple(weight.data_ptr() for weight in model.parameters())
-        key = (beam.size, beam.length_penalty, model.training, weights, shapes)
-        known = self.recordings.setdefault(model, OrderedDict())
-        keep = keep and not torch.is_autocast_enabled("cuda")  # it makes copies of weights that do not outlive it
-        if keep and key in known:
-            known.move_to_end(key)
-            torch._foreach_copy_(known[key].tensors, tensors)
-            waiting = iter(known[key].tensors)
-            search.each(lambda _: next(waiting))
-            return known[key].play, 0
-        search.step()  # as it is: what is done the first time only must not be recorded
-        try:
-            play = self.capture(search)
-        except torch.OutOfMemoryError:
-            raise
-        except RuntimeError as error:
-            if self.works:
-                warn(f"decoding cannot be recorded as a CUDA graph, so it is slower: {str(error).splitlines()[0]}")
-            self.works = False
-            return search.step, 1
-        if keep:
-            known[key] = Recording(play, tensors)
-            if len(known) > RECORDINGS:
-                known.popitem(last=False)
-        return play, 1
-
-    def capture(self, search: Search) -> Callable[[], None]:
-        """Nothing is computed. Not by `torch.cuda.graph`: it collects garbage and gives memory back, which takes longer
-        than a sentence.
-        """
-        device = search.words.device
-        if device not in self.pools:
-            # Not in inference mode: what torch sets up with its first graph has to serve training too.
-            with torch.inference_mode(False):
-                self.pools[device] = capture(lambda: torch.zeros(1, device=device))
-        return capture(search.step, self.pools[device].pool()).replay
-
-
-def capture(action: Callable[[], Any], pool: Any = None) -> torch.cuda.CUDAGraph:
-    """What it does on the stream at hand, as a graph; pool: memory of others that it may use."""
-    graph = torch.cuda.CUDAGraph()
-    graph.capture_begin(pool, capture_error_mode="thread_local")
-    try:
-        action()
-    finally:
-        graph.capture_end()
-    return graph
-
-
-recorder = Recorder()
-
-
-@torch.inference_mode()
-def beam_search(
-    model: Transformer,
-    memory: Memory,
-    prefix: Side,
-    limits: Sequence[int],
-    beam: int,
-    length_penalty: float,
-    context: GlobalContext | KeptContext | None = None,
-) -> list[Hypothesis]:
-    """Translate the rows of an encoded batch; limits: most tokens of each row."""
-    device = model.embedding.weight.device
-    on_stream: AbstractContextManager[object] = nullcontext()
-    if device.type == "cuda":
-        stream = recorder.stream(device)
-        stream.wait_stream(torch.cuda.current_stream(device))
-        on_stream = torch.cuda.stream(stream)
-    try:
-        with on_stream:
-            search = Search(model, memory, prefix, limits, beam, length_penalty, context)
-            if device.type == "cuda" and recorder.works and search.state.stays:
-                search.run_in_place(recorder.record)
-            else:
-                search.run()
-    except torch.OutOfMemoryError:
-        recorder.recordings.clear()  # each holds the caches of a batch, and a smaller one may come
-        raise
-    finally:  # also where it was broken off: nobody may write over what is still being read
-        if device.type == "cuda":
-            torch.cuda.current_stream(device).wait_stream(recorder.stream(device))
-    return [search.found[row] for row in range(len(limits))]

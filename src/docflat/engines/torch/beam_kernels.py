@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from docflat.decoding.beam_search import Beam
+    from docflat.engines.torch.beam import Beam
 
 MOST = 16  # hypotheses a row that `merge` is made for
 AT_ONCE = 2048  # words that one program sums up

@@ -1,0 +1,118 @@
+"""What an engine does: encode sources, search translations, score given ones. Arrays in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from docflat.data.flat_layout import FlatBatch, FlatSide
+from docflat.data.rows import Array, Ids
+from docflat.model.sizes import Vocabulary
+
+Shown = Any  # what other rows see of a row; only the engine that made it can read it
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished translation."""
+
+    tokens: Ids  # without </s>
+    score: float  # log-probability, that of </s> included, by length ** penalty
+    log_probabilities: list[float]  # of each token, and of </s>
+
+
+@dataclass(frozen=True)
+class TargetContext:
+    """Target text of other sentences that a search may see: full translations, in document order."""
+
+    side: FlatSide  # rows as in training, with these translations as current sentences
+    row: Array  # (rows,) where each row that is decoded stands among them: it sees its group's rows before that
+
+
+@dataclass(frozen=True)
+class ShownContext:
+    """In the place of a target context: what finished rows have shown."""
+
+    rows: Sequence[Sequence[Shown]]  # for each row that is decoded, of the rows it sees
+
+
+class Encoded(Protocol):
+    """Encoded source rows; only the engine that made them can read them."""
+
+    def take(self, rows: Array, sentences: Array) -> Encoded:
+        """Of some rows only. sentences (rows,): how many of each are told apart, the older ones count as one."""
+
+
+class Engine(Protocol):
+    """A model on its hardware. Rows of a side that are in one group see each other, as far as the model lets them."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def precision(self) -> str:
+        """fp32, bf16 or int8."""
+
+    @property
+    def scoring_budget(self) -> int:
+        """Of how many tokens a batch of given text is best made."""
+
+    @property
+    def sees_growing(self) -> bool:
+        """Whether target rows that are translated at the same time see each other."""
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the state of a target token depends on later ones."""
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether what others see of a row depends on that row alone, so that it can be kept: `show_source`."""
+
+    @property
+    def alignment_layers(self) -> int:
+        """Of how many layers `source_weights` can be asked."""
+
+    def longest(self, source_tokens: int) -> int:
+        """Of how many tokens a translation may be."""
+
+    def encode(self, source: FlatSide) -> Encoded: ...
+
+    def search(
+        self,
+        encoded: Encoded,
+        prefix: FlatSide,
+        limits: Sequence[int],
+        beam: int,
+        length_penalty: float,
+        context: TargetContext | ShownContext | None = None,
+    ) -> list[Hypothesis]:
+        """The best translation of each row.
+
+        prefix: target rows up to the start symbol of their current sentence; limits: most tokens of each.
+        """
+
+    def score(self, batch: FlatBatch) -> Array:
+        """Log-probabilities of the labels: (labels,)."""
+
+    def score_candidates(self, source: FlatSide, target: FlatSide, counts: Array, labels: Array) -> Callable[[], Array]:
+        """Several target rows to each source row, which is computed once; so is what target rows begin alike.
+
+        counts (source rows,): target rows of each. labels (current,): what follows each token of the target's current
+        sentences. Returns what waits for their log-probabilities, (current,).
+        """
+
+    def source_weights(self, source: FlatSide, target: FlatSide, layer: int) -> list[Array]:
+        """How much the tokens of each target row read of each of the source row, the mean of the heads of a layer.
+
+        (target tokens, source tokens) of each row; nothing where this layer reads no source.
+        """
+
+    def show_source(self, side: FlatSide) -> list[Shown]:
+        """What others see of each row; where rows can be kept."""
+
+    def show_target(self, side: FlatSide) -> list[Shown]: ...
+
+    def encode_among(self, source: FlatSide, seen: Sequence[Sequence[Shown]]) -> Encoded:
+        """Encode rows each of which sees what these rows have shown, itself among them, and not those beside it."""

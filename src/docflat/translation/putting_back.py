@@ -1,0 +1,110 @@
+"""Translated sentences put back into the segments of a file, with the formatting on their words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from docflat.decoding.alignment import Links, Weights, find_links
+from docflat.formats.segments import Segment
+from docflat.support.text_ranges import Range
+from docflat.translation.formatting import Piece, project
+from docflat.translation.outcomes import Outcome
+from docflat.translation.segment_plan import Sentence
+
+Align = Callable[[Sequence[tuple[str, str]]], Sequence[Weights | None]]
+Outcomes = list[Outcome]  # of the sentences of a segment, in order
+
+
+def put_back(
+    segments: Sequence[Segment],
+    outcomes: Sequence[Outcomes],
+    align: Align,
+    in_parts: Callable[[Sequence[Sentence]], Outcomes],
+) -> tuple[list[Segment], list[Outcomes]]:
+    """The segments with their translations, and what became of their sentences in the end.
+
+    A model may move code or placeholders so that no formatting can follow: in parts they keep their order.
+    """
+    writer = _Writer(align)
+    written, final = list(segments), list(outcomes)
+    todo = [number for number, group in enumerate(outcomes) if group]
+    crossed = []
+    for number, new in zip(todo, writer.write([(segments[n], outcomes[n]) for n in todo]), strict=True):
+        if new is None:
+            crossed.append(number)
+        else:
+            written[number] = new
+    moved = [one for number in crossed for one in outcomes[number] if one.sentence.fixed and one.way != "parts"]
+    parts = dict(zip(map(id, moved), in_parts([one.sentence for one in moved]) if moved else (), strict=True))
+    for number in crossed:
+        final[number] = [parts.get(id(one), one) for one in outcomes[number]]
+    for number, new in zip(crossed, writer.write([(segments[n], final[n]) for n in crossed]), strict=True):
+        assert new is not None, "fixed ranges in their own order never cross"
+        written[number] = new
+    return written, final
+
+
+class _Writer:
+    """Writes segments anew; what was aligned once is not aligned again."""
+
+    def __init__(self, align: Align) -> None:
+        self.align = align
+        self.links: dict[tuple[str, str], Links] = {}
+
+    def write(self, todo: Sequence[tuple[Segment, Outcomes]]) -> list[Segment | None]:
+        """Segments with the translations of their sentences; None: the formatting cannot follow."""
+        cut = [(segment, _cut(segment, group)) for segment, group in todo]
+        self._link(cut)
+        return [project(segment, [self._linked(segment.text, piece) for piece in pieces]) for segment, pieces in cut]
+
+    def _link(self, cut: Iterable[tuple[Segment, list[Piece]]]) -> None:
+        """Link the words of all pieces that have formatting inside."""
+        pairs = dict.fromkeys(
+            (segment.text[slice(*piece.source)], piece.text)
+            for segment, pieces in cut
+            for piece in pieces
+            if piece.links is not None and _is_formatted(segment, piece.source)
+        )
+        new = [pair for pair in pairs if pair not in self.links]
+        if new:
+            lines = [(" ".join(source.split()), target) for source, target in new]
+            for pair, line, weights in zip(new, lines, self.align(lines), strict=True):
+                self.links[pair] = find_links(*line, weights)
+
+    def _linked(self, text: str, piece: Piece) -> Piece:
+        if piece.links is None:
+            return piece
+        return replace(piece, links=self.links.get((text[slice(*piece.source)], piece.text), []))
+
+
+def _cut(segment: Segment, outcomes: Outcomes) -> list[Piece]:
+    """All of a segment: its sentences, and the blanks between them."""
+    pieces: list[Piece] = []
+    end = 0
+    for outcome in outcomes:
+        start, last = outcome.sentence.place
+        pieces += [Piece((end, start), segment.text[end:start]), *_pieces(outcome)]
+        end = last
+    pieces.append(Piece((end, len(segment.text)), segment.text[end:]))
+    return [piece for piece in pieces if piece.source[0] < piece.source[1]]
+
+
+def _pieces(outcome: Outcome) -> list[Piece]:
+    sentence = outcome.sentence
+    if outcome.way == "parts":
+        return list(outcome.parts)
+    if outcome.text == sentence.line:  # blanks too stay as they were
+        return [Piece(sentence.place, sentence.text)]
+    fixed = tuple(zip(sentence.fixed, outcome.starts or (), strict=True))
+    return [Piece(sentence.place, outcome.text, [], fixed)]
+
+
+def _is_formatted(segment: Segment, place: Range) -> bool:
+    """Whether a span starts or ends inside."""
+    return any(
+        place[0] < edge < place[1]
+        for span in segment.spans
+        if not span.opaque or span.start == span.end
+        for edge in (span.start, span.end)
+    )

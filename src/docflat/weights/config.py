@@ -1,0 +1,67 @@
+"""config.json of a model folder: its system, its sizes, its rows. No torch here: any engine starts from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docflat.data.row_settings import RowSettings
+from docflat.data.subwords import Subwords
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.support.atomic import write_whole
+from docflat.support.errors import InputError
+from docflat.support.strict_yaml import from_mapping
+from docflat.systems import find_system
+
+if TYPE_CHECKING:
+    from docflat.model.transformer import Transformer
+
+FORMAT = 1
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_whole(path, json.dumps(content, indent=2) + "\n")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """config.json of a model folder."""
+
+    system: str
+    sizes: ModelSizes
+    options: dict[str, Any]
+    rows: RowSettings  # as in training: how much local context, which rows see each other
+    model_type: str = "docflat"
+    format: int = FORMAT
+
+    def build(self, subwords: Subwords, dropout: float = 0.0, file: str | None = None) -> Transformer:
+        system = find_system(self.system, file)
+        return system.build(self.sizes, vocabulary_of(subwords), system.read_options(self.options, file), dropout)
+
+
+def vocabulary_of(subwords: Subwords) -> Vocabulary:
+    return Vocabulary(subwords.size, subwords.text_size, subwords.bos, subwords.eos, subwords.mask)
+
+
+def read_config(folder: Path) -> ModelConfig:
+    path = folder / "config.json"
+    content = read_json(path, f"{folder} is not a model folder")
+    if content.get("model_type") != "docflat" or content.get("format") != FORMAT:
+        raise InputError(f"not a docflat model of format {FORMAT}", path)
+    config = from_mapping(ModelConfig, content, file=path)
+    rows = find_system(config.system, str(path)).rows_of(config.rows, "rows", str(path))
+    return replace(config, rows=rows)
+
+
+def read_json(path: Path, otherwise: str) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{otherwise}: {error.strerror}", path) from None
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}", path) from None
+    if not isinstance(content, dict):
+        raise InputError("expected a JSON object", path)
+    return content
