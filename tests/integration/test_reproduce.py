@@ -25,6 +25,7 @@ from docflat.reproduce.tiny import SETTINGS
 from .conftest import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
+REPORTS = ("report.md", "report.html", "report.csv", "report.tex")
 QUICK = ["every_stage.max_steps=10", "every_stage.validate_every=5", "log_every=5"]
 
 
@@ -67,7 +68,7 @@ def trained_steps(out: Path, job: str) -> list[int]:
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was killed while it trained its third model, and then went on; with results cut in the last line."""
     out = tmp_path_factory.mktemp("reproduce") / "out"
-    choice = ["--only=table4,batch", "--datasets=ted", *QUICK]
+    choice = ["--select=table4,batch", "--datasets=ted", *QUICK]
     process = start(out, *choice)
     while not (out / "jobs/ted/docflat-d/stage-1/log.jsonl").exists():
         assert process.poll() is None, process.communicate()
@@ -81,7 +82,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     status, stdout, stderr = reproduce(out, *choice)
     assert status == 0, stderr
-    assert stdout.split() == [str(out / "report.md"), str(out / "report.html")]
+    assert stdout.split() == [str(out / name) for name in REPORTS]
     assert before.items() <= models(out).items(), "a finished training was done again"
     assert keys(out)[: len(measured)] == measured
     return out
@@ -109,15 +110,16 @@ def test_a_record_has_all_that_made_it(killed: Path):
         assert origin["commit"]
         assert origin["seed"] == 1
         assert len(origin["data"]) in (12, 21)
-        assert origin["command"].startswith(f"docflat reproduce --out={killed}")
+        assert origin["command"].startswith(f"docflat reproduce run --out={killed}")
         assert origin["training"].startswith(f"docflat train {ROOT}/recipes/ted.yaml {ROOT}/recipes/systems/")
         assert QUICK[0] in origin["settings"]
 
 
 def test_the_report_is_written_again_from_the_results_alone(killed: Path, tmp_path: Path):
-    shutil.copy(killed / "results.jsonl", tmp_path)
-    assert reproduce(tmp_path, "--report-only")[0] == 0
-    for name in ("report.md", "report.html"):
+    for name in ("results.jsonl", "open.json"):
+        shutil.copy(killed / name, tmp_path)
+    assert reproduce(tmp_path, "report")[0] == 0
+    for name in REPORTS:
         assert (tmp_path / name).read_text() == (killed / name).read_text()
     text = (tmp_path / "report.md").read_text()
     assert "| docflat-i | 25.07 | not run | 0.3049 | not run |" not in text
@@ -127,7 +129,7 @@ def test_the_report_is_written_again_from_the_results_alone(killed: Path, tmp_pa
 
 def test_a_finished_run_has_nothing_to_do(killed: Path):
     before, measured = models(killed), keys(killed)
-    status, _, stderr = reproduce(killed, "--only=table4,batch", "--datasets=ted", *QUICK)
+    status, _, stderr = reproduce(killed, "--select=table4,batch", "--datasets=ted", *QUICK)
     assert status == 0
     assert "[1/" not in stderr
     assert models(killed) == before
@@ -135,7 +137,7 @@ def test_a_finished_run_has_nothing_to_do(killed: Path):
 
 
 def test_other_settings_are_refused_where_a_model_was_trained_already(killed: Path):
-    choice = ["--only=speed", "--systems=docflat-c", "--datasets=ted"]
+    choice = ["--select=speed", "--systems=docflat-c", "--datasets=ted"]
     status, _, stderr = reproduce(killed, *choice, "every_stage.max_steps=12")
     assert status == 2
     assert "trained with other settings" in stderr.splitlines()[-1]
@@ -143,7 +145,7 @@ def test_other_settings_are_refused_where_a_model_was_trained_already(killed: Pa
 
 def test_another_decoding_is_refused_where_some_numbers_are_there(killed: Path):
     """Numbers of two beams side by side would be compared as if they were of one."""
-    choice = ["--only=speed", "--systems=docflat-c", "--datasets=ted", *QUICK]
+    choice = ["--select=speed", "--systems=docflat-c", "--datasets=ted", *QUICK]
     for other in ("--beam=2", "--global-context=first-pass"):
         status, _, stderr = reproduce(killed, *choice, other)
         assert status == 2
@@ -156,7 +158,7 @@ def test_a_metric_that_comes_later_needs_no_new_translation(killed: Path, monkey
     lengths = lambda side, *rest: ([float(len(text)) for text in side.sentences], "letters")  # noqa: E731
     monkeypatch.setattr(runs, "comet_scores", lengths)
     before = {path: path.stat().st_mtime_ns for path in killed.glob("jobs/ted/*/test.*.de")}
-    status, _, stderr = reproduce(killed, "--only=table4,batch", "--datasets=ted", "--comet-model=letters", *QUICK)
+    status, _, stderr = reproduce(killed, "--select=table4,batch", "--datasets=ted", "--comet-model=letters", *QUICK)
     assert status == 0, stderr
     assert {path: path.stat().st_mtime_ns for path in killed.glob("jobs/ted/*/test.*.de")} == before
     found = {(record["job"], record["metric"], record["window"]): record["value"] for record in records(killed)}
@@ -170,7 +172,7 @@ def test_two_workers_share_the_jobs(killed: Path, tmp_path: Path):
     """On data of one's own: the folders that the tiny scale made."""
     shutil.copytree(killed / "data" / "ted", tmp_path / "data" / "ted")
     out = tmp_path / "out"
-    words = [f"--data={tmp_path / 'data'}", "--only=table2,speed", "--systems=sent2sent,doc2doc,han", "--jobs=2"]
+    words = [f"--data={tmp_path / 'data'}", "--select=table2,speed", "--systems=sent2sent,doc2doc,han", "--jobs=2"]
     process = start(out, *words, *SETTINGS, *QUICK, tiny=False)
     _, stderr = process.communicate(timeout=300)
     assert process.returncode == 0, stderr
@@ -202,9 +204,9 @@ def test_two_workers_share_the_jobs(killed: Path, tmp_path: Path):
 def test_systems_are_tested_on_other_test_sets(tmp_path: Path):
     """The numbers are those of sacreBLEU for the files, and the other set may come later."""
     choice = ["--datasets=europarl", "--systems=sent2sent,doc2doc", *QUICK]
-    assert reproduce(tmp_path, "--only=table2", *choice)[0] == 0
+    assert reproduce(tmp_path, "--select=table2", *choice)[0] == 0
     before = models(tmp_path)
-    status, _, stderr = reproduce(tmp_path, "--only=elsewhere", *choice)
+    status, _, stderr = reproduce(tmp_path, "--select=elsewhere", *choice)
     assert status == 0, stderr
     assert models(tmp_path) == before
     found = {(record["job"], record["metric"]): record["value"] for record in records(tmp_path)}
@@ -218,29 +220,29 @@ def test_systems_are_tested_on_other_test_sets(tmp_path: Path):
     shutil.rmtree(tmp_path / "data/ted")
     (tmp_path / "data/ted").mkdir()
     (tmp_path / "data/ted/contrapro.jsonl").touch()  # or it would be made anew
-    status, _, stderr = reproduce(tmp_path, "--only=elsewhere", *choice)
+    status, _, stderr = reproduce(tmp_path, "--select=elsewhere", *choice)
     assert status == 0, stderr
     assert "nothing is tested on ted: there is no test.en" in stderr
 
 
 def test_a_training_that_fails_leaves_the_others_alone(tmp_path: Path):
     """With a frozen sentence model there is nothing to train in doc2doc; in hybrid there is."""
-    words = ["--only=table2", "--datasets=ted", "--systems=hybrid,doc2doc", "stages.0.sentence_rate=0", *QUICK]
+    words = ["--select=table2", "--datasets=ted", "--systems=hybrid,doc2doc", "stages.0.sentence_rate=0", *QUICK]
     status, stdout, stderr = reproduce(tmp_path, *words)
     assert status == 2
     assert stderr.splitlines()[-1].startswith("docflat: error: ted/doc2doc failed: stages[0].sentence_rate")
     assert ("ted/hybrid", "bleu", 16) in keys(tmp_path)
-    assert stdout.split() == [str(tmp_path / "report.md"), str(tmp_path / "report.html")]
+    assert stdout.split() == [str(tmp_path / name) for name in REPORTS]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--only=table9"], "--only: unknown 'table9'; did you mean"),
+        (["--select=table9"], "--select: unknown 'table9'; did you mean"),
         (["--systems=doc2dok"], "--systems: unknown 'doc2dok'; did you mean 'doc2doc'?"),
         (["--datasets=wiki"], "there are ted, news, europarl"),
         (["--data=/nowhere"], "/nowhere: none of the datasets is here"),
-        (["--report-only"], "there is no results.jsonl here"),
+        (["report"], "there is no results.jsonl here"),
         (["--out=/dev/null/x"], "/dev/null/x: cannot be made: Not a directory"),
         (["nonsense"], "an override is key=value"),
         (["--comet-model=x"], "pip install 'docflat[comet]'"),

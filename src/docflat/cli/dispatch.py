@@ -156,7 +156,8 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "reproduce",
         "measure the paper's tables and figures, all or some, and write a report",
-        "docflat reproduce --data prepared --only table2,speed --datasets ted --minutes 30 --out runs/reproduce",
+        "docflat reproduce plan --data prepared --select table2 --datasets europarl --seeds 3\n"
+        "docflat reproduce run --data prepared --select table2 --datasets europarl --seeds 3 --budget 25m",
         reproduce,
     ),
     Verb("systems", "list the systems a recipe can name", "docflat systems --json", systems),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
-from argparse import SUPPRESS, ArgumentParser, Namespace
+import time
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.cli.arguments import names, whole
-from docflat.support.console import warn
+from docflat.cli.arguments import add_json, names, whole
+from docflat.support.console import print_json, print_rows, warn
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
 
@@ -20,9 +22,16 @@ if TYPE_CHECKING:
     from docflat.reproduce.grid import Measure
     from docflat.reproduce.runs import Plan
 
+ACTIONS = ("plan", "run", "report")
+
 
 def arguments(parser: ArgumentParser) -> None:
-    setting = "a setting instead of the recipes', for every training, such as every_stage.max_steps=2000"
+    action = "plan: list the jobs with what they cost; run: run them (the default); report: write the report again"
+    parser.add_argument("action", nargs="?", metavar="plan|run|report", help=action)
+    setting = (
+        "a setting instead of the recipes', for every training, such as every_stage.dropout=0.2; I.max_steps=6000 is"
+        " for the sentence models (stage I) only, II.max_steps=5000 for what starts from them"
+    )
     parser.add_argument("settings", nargs="*", metavar="key=value", help=setting)
     kept = "models, results.jsonl and the report; what is there is not run again (default: %(default)s)"
     parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), metavar="DIR", help=kept)
@@ -30,11 +39,17 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=Path("prepared"), metavar="DIR", help=data)
     recipes = "the recipes (default: %(default)s)"
     parser.add_argument("--recipes", type=Path, default=Path("recipes"), metavar="DIR", help=recipes)
-    only = "table1 to table6, elsewhere, distance, context, batch, abd, speed (default: all)"
-    parser.add_argument("--only", type=names, default=[], metavar="A,B", help=only)
+    select = "table1 to table6, elsewhere, distance, context, batch, abd, speed (default: all)"
+    parser.add_argument("--select", type=names, default=[], metavar="A,B", help=select)
     parser.add_argument("--systems", type=names, default=[], metavar="A,B", help="only their numbers (default: all)")
-    parser.add_argument("--datasets", type=names, default=[], metavar="A,B", help="of ted, news, europarl")
-    parser.add_argument("--minutes", type=float, metavar="N", help="train each stage no longer than this")
+    datasets = "any folders of --data, such as europarl: all tables of them (default: what the paper has)"
+    parser.add_argument("--datasets", type=names, default=[], metavar="A,B", help=datasets)
+    languages = "the ends of the names of the test files: test.SOURCE and test.TARGET (default: en de)"
+    parser.add_argument("--languages", nargs=2, default=["en", "de"], metavar=("SOURCE", "TARGET"), help=languages)
+    seeds = "train everything so often; the report has mean, standard deviation and tests over seeds (default: 1)"
+    parser.add_argument("--seeds", type=whole(1), default=1, metavar="N", help=seeds)
+    budget = "stop after this time, such as 25m or 2h; the next call goes on from there (default: no end)"
+    parser.add_argument("--budget", type=duration, metavar="TIME", help=budget)
     scale = "tiny: small made-up data and models on a CPU, to test that all of it runs"
     parser.add_argument("--scale", choices=("full", "tiny"), default="full", help=scale)
     jobs = "trainings at a time (default: as many as there are GPUs, or 1); with more, no speed is measured"
@@ -44,14 +59,26 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--beam", type=whole(1), default=5, metavar="N", help="hypotheses a sentence (default: 5)")
     parser.add_argument("--comet-model", metavar="NAME", help="a COMET checkpoint (default: none, and no COMET)")
     parser.add_argument("--commit", metavar="ID", help="of the code, for the results (default: what git says)")
-    parser.add_argument("--report-only", action="store_true", help="run nothing; write the report of what is there")
+    add_json(parser)
     parser.add_argument("--worker", action="store_true", help=SUPPRESS)
     parser.add_argument("--shared", action="store_true", help=SUPPRESS)
+    parser.add_argument("--until", type=float, help=SUPPRESS)  # of time.time(): when the budget is over
+
+
+def duration(text: str) -> float:
+    """In seconds: 90s, 25m, 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not found or not float(found[1]):
+        raise ArgumentTypeError(f"expected a time such as 90s, 25m or 2h, found {text!r}")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 def run(arguments: Namespace) -> None:
+    if arguments.action not in ACTIONS:  # no action: run, and the first word is a setting
+        arguments.settings = [*([arguments.action] if arguments.action else []), *arguments.settings]
+        arguments.action = "run"
     measures = _measures(arguments)
-    if arguments.report_only:
+    if arguments.action == "report":
         if not (arguments.out / "results.jsonl").exists():
             raise InputError("there is no results.jsonl here", arguments.out)
         return _report(arguments.out)
@@ -62,6 +89,8 @@ def run(arguments: Namespace) -> None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be made: {error.strerror}", arguments.out) from None
+    if arguments.budget and not arguments.until:
+        arguments.until = time.time() + arguments.budget
     on_cpu = arguments.scale == "tiny" or "device=cpu" in arguments.settings
     alone = 1 if on_cpu else workers.default_number()  # as many do not get in each other's way
     number = arguments.jobs or alone
@@ -70,15 +99,19 @@ def run(arguments: Namespace) -> None:
     if arguments.worker:
         return workers.work(plan)
     check(plan, workers.all_jobs(plan))
+    if arguments.action == "plan":
+        return _list(plan, arguments.json)
     workers.forget_failures(plan)
     ended = 0
     if number == 1:
         workers.work(plan)
     else:
         arguments.commit = plan.commit
-        shared = ["--shared"] if arguments.shared else []
-        ended = workers.start_workers([*_words(arguments), "--worker", *shared], number)
+        hidden = ["--worker", *(["--shared"] if arguments.shared else [])]
+        hidden += [f"--until={arguments.until}"] if arguments.until else []
+        ended = workers.start_workers([*_words(arguments), *hidden], number)
     workers.compare_all(plan)
+    _note_open(plan)
     _report(arguments.out)
     failed = workers.failures(plan)
     if failed or ended:
@@ -90,16 +123,19 @@ def _measures(arguments: Namespace) -> list[Measure]:
     from docflat.reproduce.grid import DATASETS
     from docflat.reproduce.tables import chosen, tables
 
+    folders = [path.name for path in sorted(arguments.data.glob("*")) if (path / "train").is_dir()]
     known = {
-        "only": list(dict.fromkeys(table.name for table in tables())),
+        "select": list(dict.fromkeys(table.name for table in tables())),
         "systems": list(dict.fromkeys(cell.measure.job.system for table in tables() for cell in table.cells)),
-        "datasets": list(DATASETS),
+        "datasets": list(dict.fromkeys([*DATASETS, *folders])),
     }
     for option, all_ in known.items():
         for name in getattr(arguments, option):
             if name not in all_:
                 raise InputError(f"--{option}: unknown {name!r}{nearest(name, all_)}; there are {', '.join(all_)}")
-    return chosen(arguments.only, arguments.systems, arguments.datasets)
+    if arguments.seeds > 1 and any(setting.startswith("seed=") for setting in arguments.settings):
+        raise InputError("seed=N is for one seed; with --seeds they are 1, 2, 3 and so on")
+    return chosen(arguments.select, arguments.systems, arguments.datasets, arguments.seeds)
 
 
 def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
@@ -122,9 +158,9 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
         if not arguments.worker:
             tiny.make_data(data)
         settings += tiny.SETTINGS
-    if arguments.minutes is not None:
-        settings.append(f"every_stage.max_minutes={arguments.minutes}")
-    found = {name: Dataset.find(data, name) for name in dict.fromkeys(measure.job.dataset for measure in measures)}
+    languages = (arguments.languages[0], arguments.languages[1])
+    all_names = dict.fromkeys(measure.job.dataset for measure in measures)
+    found = {name: Dataset.find(data, name, languages) for name in all_names}
     datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
     if not arguments.worker:
         _say_gaps(measures, datasets, data, arguments.comet_model, arguments.shared)
@@ -143,6 +179,8 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
         shlex.join(["docflat", *_words(arguments)]),
         arguments.scale,
         arguments.shared,
+        languages,
+        arguments.until,
     )
 
 
@@ -165,12 +203,38 @@ def _say_gaps(
         warn("COMET is not run: --comet-model names no checkpoint")
 
 
+def _list(plan: Plan, as_json: bool) -> None:
+    """The jobs of a plan, in the order in which they are run."""
+    from dataclasses import asdict
+
+    from docflat.reproduce.gaps import duration as said
+    from docflat.reproduce.gaps import job_lines
+
+    lines, seconds = job_lines(plan)
+    rows = [asdict(line) for line in lines]
+    if as_json:
+        return print_json({"seconds": round(seconds), "jobs": rows})
+    print_rows(rows)
+    print(f"\n{len(rows)} jobs; what is left takes about {said(seconds)} on this machine, one after the other")
+    _note_open(plan)
+    return None
+
+
+def _note_open(plan: Plan) -> None:
+    from docflat.reproduce.gaps import write_open
+
+    write_open(plan)
+
+
 def _words(arguments: Namespace) -> list[str]:
-    """The command line, with what it leaves to defaults; how many work on it makes no difference."""
-    words = ["reproduce"]
+    """The command line, with what it leaves to defaults; how many work on it, and how long, makes no difference."""
+    words = ["reproduce", "run"]
+    without = ("action", "settings", "jobs", "worker", "shared", "budget", "until", "json", "languages")
     for name, value in vars(arguments).items():
-        if name not in ("settings", "jobs", "worker", "shared") and value not in (None, [], False):
+        if name not in without and value not in (None, [], False):
             words.append(f"--{name.replace('_', '-')}={','.join(value) if isinstance(value, list) else value}")
+    if arguments.languages != ["en", "de"]:
+        words += ["--languages", *arguments.languages]
     return [*words, *arguments.settings]
 
 

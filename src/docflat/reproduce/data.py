@@ -14,6 +14,7 @@ from docflat.evaluation.testsets import DocumentFile, Marking, read_beside, read
 from docflat.reproduce.grid import DATASETS, set_of
 from docflat.support.errors import InputError
 
+ENGLISH_GERMAN = ("en", "de")  # the ends of the names of test files, if nothing else is said
 PACKED = ("", ".xz", ".gz", ".bz2")
 CONTRASTIVE = [f"contrapro.{kind}{packed}" for kind in ("jsonl", "json") for packed in PACKED]
 
@@ -27,8 +28,8 @@ class TestSet:
     target_path: Path
 
     @classmethod
-    def find(cls, folder: Path) -> TestSet | None:
-        source, target = (_any(folder, [f"test.{side}{packed}" for packed in PACKED]) for side in ("en", "de"))
+    def find(cls, folder: Path, languages: tuple[str, str] = ENGLISH_GERMAN) -> TestSet | None:
+        source, target = (_any(folder, [f"test.{side}{packed}" for packed in PACKED]) for side in languages)
         return None if source is None or target is None else cls(source, target)
 
     @cached_property
@@ -52,7 +53,7 @@ class Dataset:
     contrastive: Path | None  # a contrastive set
 
     @classmethod
-    def find(cls, data: Path, name: str) -> Dataset | None:
+    def find(cls, data: Path, name: str, languages: tuple[str, str] = ENGLISH_GERMAN) -> Dataset | None:
         """None where there is no folder for it; one that lacks something is an error."""
         folder = data / name
         if not folder.is_dir():
@@ -60,10 +61,12 @@ class Dataset:
         for part in ("tokenizer.json", "train", "valid"):
             if not (folder / part).exists():
                 raise InputError(f"there is no {part} here; `docflat prepare --out {folder}` writes it", folder)
-        found = {"" if other == name else other: TestSet.find(data / other) for other in DATASETS}
+        all_names = dict.fromkeys((name, *DATASETS))
+        found = {"" if other == name else other: TestSet.find(data / other, languages) for other in all_names}
         tests = {other: test for other, test in found.items() if test is not None}
         if "" not in tests:
-            raise InputError("there is no test set here: test.en and test.de, an empty line between documents", folder)
+            wanted = " and ".join(f"test.{language}" for language in languages)
+            raise InputError(f"there is no test set here: {wanted}, an empty line between documents", folder)
         return cls(name, folder, tests, _any(folder, CONTRASTIVE) or _any(data, CONTRASTIVE))
 
     @cached_property

@@ -1,18 +1,19 @@
 """What the grid is made of: trainings, what is measured of them, and the cells of the paper's tables. No torch here.
 
-Trainings are shared: docflat-c on TED stands in most tables, and is trained once.
+Trainings are shared: docflat-c on TED stands in most tables, and is trained once for each seed.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-DATASETS = ("ted", "news", "europarl")
+DATASETS = ("ted", "news", "europarl")  # the paper's; any other folder of data can be named as well
+CONTROL = "sent2sent-longer"  # the sentence model, trained on as the others are: stage II without context
 WINDOW = 16  # the paper's inference batch size, if nothing else is said
 
 Where = tuple[str | int, ...]  # of a number in paper.json
@@ -20,21 +21,28 @@ Where = tuple[str | int, ...]  # of a number in paper.json
 
 @dataclass(frozen=True)
 class Job:
-    """One training. Everything but sent2sent starts from the sent2sent of its dataset."""
+    """One training. Everything but sent2sent starts from the sent2sent of its dataset, whatever its seed."""
 
     dataset: str
-    system: str
+    system: str  # a recipe of recipes/systems
     variant: str = ""
     changes: tuple[str, ...] = ()  # settings of the variant, as `docflat train` takes them
+    seed: int = 1
 
     @property
     def name(self) -> str:
-        return f"{self.dataset}/{self.system}" + (f"-{self.variant}" if self.variant else "")
+        variant = f"-{self.variant}" if self.variant else ""
+        return f"{self.dataset}/{self.system}{variant}" + (f"@{self.seed}" if self.seed > 1 else "")
 
     @property
     def first(self) -> Job | None:
         """The sentence model that it starts from, and whose translations are its first pass."""
         return None if self.system == "sent2sent" else Job(self.dataset, "sent2sent")
+
+    @property
+    def baseline(self) -> Job:
+        """What it is tested against: trained on the same rows, from the same start, as long, with the same seed."""
+        return Job(self.dataset, "doc2doc", seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,9 @@ class Measure:
     @property
     def key(self) -> tuple[str, str, int]:
         return self.job.name, self.metric, self.window
+
+    def of_seed(self, seed: int) -> Measure:
+        return replace(self, job=replace(self.job, seed=seed))
 
 
 @dataclass(frozen=True)
@@ -115,11 +126,19 @@ def look_up(path: Where) -> Any:
 
 
 def jobs_of(measures: Iterable[Measure]) -> list[Job]:
-    """The trainings behind them and the sentence models those start from; sentence models and doc2doc come first."""
-    found: dict[Job, None] = {}
+    """The trainings behind them and the sentence models those start from.
+
+    In the order of what a reader asks first: all systems once before any other seed, doc2doc before what is compared
+    with it, variants last; the other seeds of sentence models, from which nothing starts, at the end of their seed.
+    """
+    jobs: dict[Job, None] = {}
     for measure in measures:
         if measure.job.first is not None:
-            found[measure.job.first] = None
-        found[measure.job] = None
-    order = {"sent2sent": 0, "doc2doc": 1}
-    return sorted(found, key=lambda job: (bool(job.variant), order.get(job.system, 2)))
+            jobs[measure.job.first] = None
+        jobs[measure.job] = None
+
+    def place(job: Job) -> tuple[int, bool, int]:
+        first = {"sent2sent": 0 if job.seed == 1 else 3, "doc2doc": 1}
+        return job.seed, bool(job.variant) or job.system == CONTROL, first.get(job.system, 2)
+
+    return sorted(jobs, key=place)

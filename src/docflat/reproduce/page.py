@@ -22,6 +22,7 @@ def page(report: Report) -> str:
         f"<p>{escape(report.summary())} Point at a measured number to see where it comes from; it links to more.</p>",
         f"<nav><ul>{contents}</ul></nav>",
         *(_section(name, table, rows) for (name, _), (table, rows) in zip(titles, report.tables, strict=True)),
+        _open(report),
         _origins(report),
         "</body>\n</html>\n",
     ]
@@ -64,17 +65,23 @@ def _table(table: Table, rows: list[tuple[str, list[Shown]]]) -> str:
 
 def _measured(cell: Shown) -> str:
     if not cell.records:
-        return f'<td class="gap">{NOT_RUN}</td>'
+        return f'<td class="gap" title="{escape(cell.reason)}">{NOT_RUN}</td>'
     record = cell.records[0]
     origin = record.origin
     words = [record.job, f"commit {origin.commit}", f"seed {origin.seed}", f"data {origin.data}", origin.training]
     words += [record.signature] if record.signature else []
+    words += [one.file for one in cell.records if one.file]
     tip = escape("\n".join(words))
     return f'<td><a href="#{anchor(record.job)}" title="{tip}">{escape(cell.measured)}</a></td>'
 
 
 def anchor(job: str) -> str:
     return "job-" + re.sub(r"[^A-Za-z0-9-]", "-", job)
+
+
+def _open(report: Report) -> str:
+    items = "".join(f"<li>{escape(reason)}: {number}</li>" for reason, number in report.reasons().items())
+    return f"<section>\n<h2>What is open</h2>\n<p>Reasons, and how many numbers:</p>\n<ul>{items}</ul>\n</section>"
 
 
 def _origins(report: Report) -> str:

@@ -1,20 +1,24 @@
-"""The report: the paper's tables beside what was measured, as Markdown; page.py has the same as a web page."""
+"""The report: the paper's tables beside what was measured, as Markdown; page.py has the same as a web page, and
+exports.py as CSV and LaTeX.
+"""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from docflat.reproduce.grid import Cell, Table
-from docflat.reproduce.results import Key, Origin, Record, read_results
-from docflat.reproduce.significance import LEVEL
-from docflat.reproduce.tables import tables
+from docflat.reproduce.grid import Cell, Measure, Table
+from docflat.reproduce.results import Key, Origin, Record, read_open, read_results
+from docflat.reproduce.significance import LEVEL, seeds_p
+from docflat.reproduce.tables import ANALYSED, tables
 from docflat.support.atomic import write_whole
 
 NOT_RUN = "not run"
+NOT_CHOSEN = "not chosen"
 BETTER, WORSE = "†", "‡"
 TITLE = "Document Flattening: the paper and what was measured"
 TINY = (
@@ -22,9 +26,11 @@ TINY = (
     " runs. The numbers mean nothing. The made-up language has no es, and nothing at the distance 0."
 )
 MARKS = (
-    f"{BETTER} significantly better than doc2doc on the same data, {WORSE} significantly worse"
-    f" (paired approximate randomisation, two-sided, p ≤ {LEVEL} for each number by itself: of twenty numbers of equal"
-    " systems about one is marked by chance); the paper marks DocFlat in table 2 only."
+    f"{BETTER} significantly better than doc2doc on the same data, {WORSE} significantly worse (two-sided, p ≤ {LEVEL}"
+    " for each number by itself: of twenty numbers of equal systems about one is marked by chance). With one seed the"
+    " test is paired approximate randomisation, which knows the chance of the test set and not that of training; with"
+    " several of both systems it is Welch's test of the means over seeds. ± is the standard deviation over seeds, n how"
+    " many there are. The paper marks DocFlat in table 2 only, and gives neither seeds nor deviations."
 )
 _DIGITS = {"comet": 4}
 
@@ -34,10 +40,20 @@ class Shown:
     """A cell as it is shown."""
 
     paper: str
-    measured: str  # with its mark
+    measured: str  # the mean over seeds with its deviation, their number and its mark
     records: tuple[Record, ...] = ()  # what it was made of; none: it was not run
     paper_value: float | None = None  # for figures
     value: float | None = None
+    deviation: float | None = None  # over seeds
+    seeds: int = 0
+    p: float | None = None
+    mark: str = ""
+    reason: str = ""  # why it is open
+
+    @property
+    def difference(self) -> float | None:
+        """To the paper."""
+        return None if self.value is None or self.paper_value is None else self.value - self.paper_value
 
 
 @dataclass(frozen=True)
@@ -49,14 +65,31 @@ class Run:
     numbers: int
 
 
-class Report:
-    """All tables, filled in."""
+Filled = tuple[Table, list[tuple[str, list[Shown]]]]
 
-    def __init__(self, results: Mapping[Key, Record]) -> None:
-        self.results = results
-        self.tables: list[tuple[Table, list[tuple[str, list[Shown]]]]] = [
-            (table, [(row.label, [self.show(cell) for cell in row.cells]) for row in table.rows]) for table in tables()
-        ]
+
+@dataclass
+class Report:
+    """All tables, filled in; gaps: why a number is open, where somebody chose it."""
+
+    results: Mapping[Key, Record]
+    gaps: Mapping[Key, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        keys = [*self.results, *self.gaps]
+        datasets = list(dict.fromkeys(job.partition("/")[0] for job, _, _ in keys))
+        filled = [self.fill(table) for table in tables(datasets)]
+        self.tables = [each for each in filled if self.wanted(*each)]
+
+    def fill(self, table: Table) -> Filled:
+        return table, [(row.label, [self.show(cell) for cell in row.cells]) for row in table.rows]
+
+    def wanted(self, table: Table, rows: list[tuple[str, list[Shown]]]) -> bool:
+        """What the paper has; and what it has not, where something of it was measured or chosen."""
+        if any(cell.path for cell in table.cells) or not table.cells:
+            return True
+        touched = any(cell.records or cell.reason != NOT_CHOSEN for _, cells in rows for cell in cells)
+        return touched or all(cell.measure.job.dataset == ANALYSED for cell in table.cells)
 
     @property
     def shown(self) -> list[Shown]:
@@ -70,28 +103,65 @@ class Report:
         run = sum(bool(cell.records) for cell in self.shown)
         return f"{run} of {len(self.shown)} numbers were measured; the others say “{NOT_RUN}”. {MARKS}"
 
+    def seeds(self, measures: tuple[Measure, ...]) -> list[int]:
+        """Those of which all the measures are there."""
+        found = []
+        for seed in range(1, 1 + self.most_seeds):
+            if all(measure.of_seed(seed).key in self.results for measure in measures):
+                found.append(seed)
+        return found
+
+    @property
+    def most_seeds(self) -> int:
+        return max((int(job.partition("@")[2] or 1) for job, _, _ in self.results), default=1)
+
     def show(self, cell: Cell) -> Shown:
         paper = cell.paper
         given = paper if isinstance(paper, float | int) else None
         text = "—" if paper is None else str(paper) if given is None else number_text(cell, given)
         text += BETTER if cell.dagger else ""
-        records = tuple(self.results[measure.key] for measure in cell.measures if measure.key in self.results)
-        if len(records) < len(cell.measures):
-            return Shown(text, NOT_RUN, paper_value=given)
-        value = measured(cell, [record.value for record in records])
-        shown = "not a number" if value is None else number_text(cell, value) + self.mark(cell)
-        return Shown(text, shown, records, given, value)
+        seeds = self.seeds(cell.measures)
+        if not seeds:
+            return Shown(text, NOT_RUN, paper_value=given, reason=self.why(cell))
+        records = [[self.results[measure.of_seed(seed).key] for measure in cell.measures] for seed in seeds]
+        values = [measured(cell, [record.value for record in of_seed]) for of_seed in records]
+        known = [value for value in values if value is not None]
+        used = tuple(chain.from_iterable(records))
+        if len(known) < len(values):
+            return Shown(text, "not a number", used, given, seeds=len(seeds))
+        mean, deviation = statistics.fmean(known), statistics.stdev(known) if len(known) > 1 else None
+        p, mark = self.test(cell, seeds)
+        shown = number_text(cell, mean)
+        if deviation is not None:
+            shown += f" ± {number_text(cell, deviation, signed=False)}"
+        shown += mark + (f" (n={len(seeds)})" if deviation is not None else "")
+        return Shown(text, shown, used, given, mean, deviation, len(seeds), p, mark)
 
-    def mark(self, cell: Cell) -> str:
-        job, metric, window = cell.measure.key
-        p = self.results.get((job, f"{metric} p", window))
-        base = self.results.get((f"{cell.measure.job.dataset}/doc2doc", metric, window))
-        mine = self.results[cell.measure.key]
-        if cell.how != "value" or p is None or base is None:
-            return ""
-        if p.value is None or base.value is None or mine.value is None or p.value > LEVEL or mine.value == base.value:
-            return ""
-        return BETTER if mine.value > base.value else WORSE
+    def why(self, cell: Cell) -> str:
+        """Of a cell that is open."""
+        reasons = [self.gaps[measure.key] for measure in cell.measures if measure.key in self.gaps]
+        return "; ".join(dict.fromkeys(reasons)) or NOT_CHOSEN
+
+    def test(self, cell: Cell, seeds: list[int]) -> tuple[float | None, str]:
+        """p of the difference to doc2doc, and its mark."""
+        if cell.how != "value":
+            return None, ""
+        base = Measure(cell.measure.job.baseline, cell.measure.metric, cell.measure.window)
+        mine, others = (
+            [self.results[one.of_seed(seed).key].value for seed in self.seeds((one,))] for one in (cell.measure, base)
+        )
+        if not others or None in mine or None in others or base == cell.measure:
+            return None, ""
+        here, there = ([value for value in values if value is not None] for values in (mine, others))
+        p = seeds_p(there, here)
+        if p is None and len(here) == len(there) == 1:
+            job, metric, window = cell.measure.key
+            record = self.results.get((job, f"{metric} p", window))
+            p = None if record is None else record.value
+        difference = statistics.fmean(here) - statistics.fmean(there)
+        if p is None or p > LEVEL or not difference:
+            return p, ""
+        return p, BETTER if difference > 0 else WORSE
 
     def runs(self) -> list[Run]:
         counts: dict[str, Run] = {}
@@ -111,6 +181,14 @@ class Report:
     def run_numbers(self, records: list[Record]) -> str:
         numbers = {common(run.origin): run.number for run in self.runs()}
         return ", ".join(str(n) for n in sorted({numbers[common(record.origin)] for record in records}))
+
+    def reasons(self) -> dict[str, int]:
+        """Why numbers are open, and how many."""
+        counts: dict[str, int] = {}
+        for cell in self.shown:
+            if not cell.records:
+                counts[cell.reason] = counts.get(cell.reason, 0) + 1
+        return counts
 
 
 def common(origin: Origin) -> str:
@@ -132,13 +210,14 @@ def measured(cell: Cell, values: list[float | None]) -> float | None:
     return mine / base - 1 if cell.measure.metric == "seconds" else base / mine - 1
 
 
-def number_text(cell: Cell, value: float) -> str:
+def number_text(cell: Cell, value: float, signed: bool = True) -> str:
+    """signed: where it is a difference."""
     metric = cell.measure.metric
     if cell.how == "slowdown":
-        return f"{value:+.2f}"
+        return f"{value:{'+' if signed else ''}.2f}"
     if metric.endswith(("sentences", "documents")):
         return f"{value:,.0f}"
-    sign = "+" if cell.how == "difference" else ""
+    sign = "+" if signed and cell.how == "difference" else ""
     return f"{value:{sign}.{_DIGITS.get(metric, 2)}f}"
 
 
@@ -161,8 +240,10 @@ def markdown(report: Report) -> str:
         if table.note:
             lines += [table.note, ""]
         lines += [*_table(table, rows), ""]
-    lines += ["## Where the numbers come from", ""]
-    lines += ["results.jsonl has all digits, signatures and times. Runs:", ""]
+    lines += ["## What is open", "", "report.csv has the reason of each number. Reasons, and how many numbers:", ""]
+    lines += [f"- {reason}: {number}" for reason, number in report.reasons().items()]
+    lines += ["", "## Where the numbers come from", ""]
+    lines += ["results.jsonl has all digits, signatures, times and files. Runs:", ""]
     for run in report.runs():
         lines += [f"{run.number}. {'; '.join(facts(run))}", "", f"       {run.origin.command}", ""]
     lines += ["Jobs, with the run, the seed, the hash of the data and the training:", ""]
@@ -188,11 +269,12 @@ def _line(*cells: str) -> str:
 
 
 def write_report(out: Path) -> list[Path]:
-    """report.md and report.html beside results.jsonl."""
+    """report.md, report.html, report.csv and report.tex beside results.jsonl."""
+    from docflat.reproduce.exports import as_csv, as_latex
     from docflat.reproduce.page import page
 
-    report = Report(read_results(out / "results.jsonl"))
-    paths = [out / "report.md", out / "report.html"]
-    for path, text in zip(paths, (markdown(report), page(report)), strict=True):
-        write_whole(path, text)
-    return paths
+    report = Report(read_results(out / "results.jsonl"), read_open(out))
+    texts = {"md": markdown(report), "html": page(report), "csv": as_csv(report), "tex": as_latex(report)}
+    for end, text in texts.items():
+        write_whole(out / f"report.{end}", text)
+    return [out / f"report.{end}" for end in texts]

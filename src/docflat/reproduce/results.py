@@ -17,6 +17,7 @@ from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping
 
 Key = tuple[str, str, int]  # job, metric, window
+OPEN = "open.json"  # why numbers that somebody chose are not there
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Record:
     origin: Origin
     signature: str = ""  # of the metric
     time: str = ""
+    file: str = ""  # translations, or verdicts on examples, from which anyone can measure it again; in the same folder
 
     @property
     def key(self) -> Key:
@@ -75,6 +77,14 @@ def _read(path: Path, size: int, time: int) -> dict[Key, Record]:
             raise InputError(str(error), path, number) from None
         found[record.key] = record
     return found
+
+
+def read_open(out: Path) -> dict[Key, str]:
+    """Why each number that was chosen is open; nothing where no plan was made."""
+    path = out / OPEN
+    if not path.exists():
+        return {}
+    return {(job, metric, window): reason for job, metric, window, reason in json.loads(path.read_text("utf-8"))}
 
 
 def add_results(path: Path, records: Sequence[Record]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -16,7 +17,8 @@ from typing import Any
 
 import torch
 
-from docflat.reproduce.data import Dataset
+from docflat.reproduce import costs
+from docflat.reproduce.data import ENGLISH_GERMAN, Dataset
 from docflat.reproduce.grid import WINDOW, Job, Measure, set_of
 from docflat.reproduce.measuring import (
     Numbers,
@@ -33,7 +35,7 @@ from docflat.reproduce.results import Key, Origin, Record, add_results, read_res
 from docflat.reproduce.significance import SIGNATURE, bleu_p, mean_p
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
-from docflat.training.loop import train
+from docflat.training.loop import Stopped, train
 from docflat.training.recipe import Recipe, load_recipe
 from docflat.translation.translator import Translator
 
@@ -48,7 +50,7 @@ class Plan:
     datasets: dict[str, Dataset]  # those that are there
     measures: list[Measure]
     recipes: Path = Path("recipes")
-    settings: tuple[str, ...] = ()  # over the recipes, for all jobs
+    settings: tuple[str, ...] = ()  # over the recipes, for all jobs; of stage I or II only with I. or II. before them
     global_context: str = "partial"
     beam: int = 5
     comet: str | None = None  # a checkpoint
@@ -56,6 +58,8 @@ class Plan:
     command: str = ""
     scale: str = "full"
     shared: bool = False  # several jobs have one GPU, or one CPU: no speed is measured
+    languages: tuple[str, str] = ENGLISH_GERMAN
+    until: float | None = None  # of time.time(): when the budget is over
 
     @property
     def results(self) -> Path:
@@ -89,14 +93,38 @@ class Plan:
     def wanted(self, job: Job) -> list[Measure]:
         return [measure for measure in self.measures if measure.job == job and self.possible(measure)]
 
+    def missing(self, job: Job) -> list[Measure]:
+        done = read_results(self.results)
+        return [measure for measure in self.wanted(job) if measure.key not in done]
+
+    def is_late(self) -> bool:
+        return self.until is not None and time.time() >= self.until
+
+    def settings_of(self, job: Job) -> list[str]:
+        """I.KEY is every_stage.KEY of the sentence model, II.KEY that of what starts from it."""
+        stage, other = ("I.", "II.") if job.first is None else ("II.", "I.")
+        return [
+            f"every_stage.{setting.removeprefix(stage)}" if setting.startswith(stage) else setting
+            for setting in self.settings
+            if not setting.startswith(other)
+        ]
+
     def recipe(self, job: Job) -> tuple[Recipe, str]:
         """And the command that trains it."""
-        files = [self.recipes / f"{job.dataset}.yaml", self.recipes / "systems" / f"{job.system}.yaml"]
+        of_dataset = self.recipes / f"{job.dataset}.yaml"
+        files = [
+            of_dataset if of_dataset.exists() else self.recipes / "base.yaml",
+            self.recipes / "systems" / f"{job.system}.yaml",
+        ]
         settings = [f"data={self.datasets[job.dataset].folder}", f"out={self.folder(job)}", "tensorboard=false"]
         if job.first is not None:
             settings.append(f"stages.0.start={self.folder(job.first) / 'model'}")
-        settings += [*self.settings, *job.changes]  # of two, the later one wins: a variant stays what it is
+        settings += [*self.settings_of(job), *job.changes]  # of two, the later one wins: a variant stays what it is
+        settings += [f"seed={job.seed}"] if job.seed > 1 else []
         return load_recipe(files, settings), shlex.join(["docflat", "train", *map(str, files), *settings])
+
+    def on_gpu(self, recipe: Recipe) -> bool:
+        return recipe.device != "cpu" and torch.cuda.is_available()
 
     def origin(self, job: Job) -> Origin:
         """Of its translations."""
@@ -109,7 +137,7 @@ class Plan:
             command,
             device_name(recipe.device),
             self.scale,
-            list(self.settings),
+            self.settings_of(job),
             self.decoding,
         )
 
@@ -148,7 +176,7 @@ class JobRun:
         return self.plan.folder(self.job.first or self.job) / f"first-pass{test and '.'}{test}.json"
 
     def missing(self) -> list[Measure]:
-        return [measure for measure in self.plan.wanted(self.job) if measure.key not in self.done]
+        return self.plan.missing(self.job)
 
     def finished(self) -> bool:
         """A sentence model is also there for others, which need its translations."""
@@ -161,12 +189,30 @@ class JobRun:
         return all(self.first_pass(test).exists() for test in self.tests)
 
     def run(self) -> None:
+        """All of the job, or until the time is over: then Stopped is raised, and the next call goes on from there."""
+        said = costs.reference(self.plan, self.job)
+        clock = time.monotonic()
+        self._train()
+        if said.training:
+            costs.note(self.plan, self.job, "training", said.training, time.monotonic() - clock)
+        clock = time.monotonic()
+        self._measure()
+        if said.measuring:
+            costs.note(self.plan, self.job, "measuring", said.measuring, time.monotonic() - clock)
+
+    def _go_on(self) -> None:
+        if self.plan.is_late():
+            raise Stopped(f"{self.job.name}: the time is over")
+
+    def _train(self) -> None:
         recipe, _ = self.plan.recipe(self.job)
         if self.plan.shared and not (self.folder / "model").exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             self.plan.mark_of_sharing(self.job).touch()
         torch.compiler.reset()  # torch compiles the same code for a few models only, and is slow from then on
-        train(recipe)
+        train(recipe, self.plan.is_late)
+
+    def _measure(self) -> None:
         missing = self.missing()
         sizes = {measure.metric for measure in missing} & self.dataset.sizes.keys()
         self._record({name: (float(self.dataset.sizes[name]), "") for name in sizes})
@@ -180,13 +226,17 @@ class JobRun:
             if metric in OF_TRANSLATION:
                 wanted.setdefault((test, measure.window), set()).add(metric)
         for test, window in sorted(wanted):
+            self._go_on()
             self._translate(test, window, timed="seconds" in wanted[test, window])
         for window in sorted({measure.window for measure in missing if measure.metric == "comet"}):
+            self._go_on()
             self._comet(window)
         if any(measure.metric.startswith("accuracy") for measure in missing):
+            self._go_on()
             right, numbers = contrast(self._translator, self.dataset)
-            write_whole(self.folder / "right.json", json.dumps(list(map(int, right))))
-            self._record(numbers)
+            path = self.folder / "right.json"
+            write_whole(path, json.dumps(list(map(int, right))))
+            self._record(numbers, file=path)
 
     @cached_property
     def _translator(self) -> Translator:
@@ -198,43 +248,44 @@ class JobRun:
         return translator
 
     def translation(self, window: int, test: str = "") -> Path:
-        return self.folder / f"test{test and '.'}{test}.{window}.de"
+        return self.folder / f"test{test and '.'}{test}.{window}.{self.plan.languages[1]}"
 
     def _translate(self, name: str, window: int, timed: bool) -> None:
         test = self.dataset.tests[name]
-        translator, sentences = self._translator, self.job.first is None
-        settings: dict[str, Any] = {"mode": "sentence" if sentences else "two-pass"}
+        translator = self._translator
+        settings: dict[str, Any] = {"mode": "sentence" if translator.model.system.sentence_level else "two-pass"}
         if translator.model.engine.sees_growing:
             settings["global_context"] = self.plan.global_context
         size = 256 if torch.cuda.is_available() else 64
         path = self.translation(window, name)
         seconds = translate(translator, test, path, beam=self.plan.beam, window=window, batch_size=size, **settings)
-        if sentences:
+        if self.job.first is None:
             assert isinstance(translator.decoder, SharedFirstPass)
             translator.decoder.save(self.first_pass(name))
         numbers = bleu_scores(read_translation(path, test), test)
         if timed:
             numbers["seconds"] = (seconds, f"beam:{self.plan.beam}|batch:{size}")
-        self._record({f"{metric} on {name}" if name else metric: number for metric, number in numbers.items()}, window)
+        on = f" on {name}" if name else ""
+        self._record({f"{metric}{on}": number for metric, number in numbers.items()}, window, path)
 
     def _comet(self, window: int) -> None:
         assert self.plan.comet is not None
         test = self.dataset.tests[""]
         found, signature = comet_scores(read_translation(self.translation(window), test), test, self.plan.comet)
         write_whole(self.folder / f"comet.{window}.json", json.dumps(found))
-        self._record({"comet": (sum(found) / len(found), signature)}, window)
+        self._record({"comet": (sum(found) / len(found), signature)}, window, self.translation(window))
 
-    def _record(self, numbers: Numbers, window: int = 0) -> None:
+    def _record(self, numbers: Numbers, window: int = 0, file: Path | None = None) -> None:
+        """file: what the numbers were measured on."""
         new = {key: number for key, number in numbers.items() if (self.job.name, key, window) not in self.done}
         if not new:
             return
         now, origin = datetime.now(timezone.utc).isoformat(timespec="seconds"), self.plan.origin(self.job)
-        records = [
-            Record(
-                self.job.name, metric, window, value, replace(origin, data=self.dataset.hash(metric)), signature, now
-            )
-            for metric, (value, signature) in new.items()
-        ]
+        name = str(file.relative_to(self.plan.out)) if file else ""
+        records = []
+        for metric, (value, signature) in new.items():
+            of_metric = replace(origin, data=self.dataset.hash(metric))
+            records.append(Record(self.job.name, metric, window, value, of_metric, signature, now, name))
         add_results(self.plan.results, records)
         self.done.update(record.key for record in records)
 
@@ -263,7 +314,7 @@ def check(plan: Plan, jobs: Sequence[Job]) -> None:
     for job in jobs:
         plan.recipe(job)
         before = next((record.origin.settings for record in records if record.job == job.name), None)
-        if before is not None and before != list(plan.settings) and not JobRun(plan, job).finished():
+        if before is not None and before != plan.settings_of(job) and not JobRun(plan, job).finished():
             # The numbers that are missing would be of a model that was trained with those.
             message = f"{job.name} was trained with other settings ({' '.join(before) or 'none'})"
             raise InputError(f"{message}; say the same, or choose another --out", plan.results)

@@ -1,12 +1,17 @@
-"""The tables and figures of the paper: which of its numbers comes from which training, decoding and metric."""
+"""The tables and figures of the paper: which of its numbers comes from which training, decoding and metric.
+
+The paper has its analyses (tables 3 to 6 and the figures) on TED only. Each of them can be made on any dataset; then
+there is nothing of the paper beside it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from docflat.reproduce.grid import DATASETS, WINDOW, Cell, Job, Measure, Row, Table, Where, look_up, paper
+from docflat.reproduce.grid import CONTROL, DATASETS, WINDOW, Cell, Job, Measure, Row, Table, Where, look_up, paper
 
 LABELS = {"ted": "TED", "news": "News", "europarl": "Europarl"}
+ANALYSED = "ted"  # what the paper's analyses are of
 CONTEXT = 3  # the paper's local context, if nothing else is said
 TRANSLATION = ("bleu", "comet")
 METRICS = (*TRANSLATION, "accuracy")
@@ -16,11 +21,11 @@ DISTANCES = ("0", "1", "2", "3", ">3")
 SPLITS = ("train", "valid", "test")
 
 
-def usual(dataset: str, system: str) -> Job:
-    return Job(dataset, system)
+def label(dataset: str) -> str:
+    return LABELS.get(dataset, dataset)
 
 
-def sides(system: str, which: str) -> Job:
+def sides(dataset: str, system: str, which: str) -> Job:
     """One side only, or both, of what docflat and abd have on each."""
     changes = {
         "enc+dec": ("stages.0.options.encoder=true", "stages.0.options.decoder=true"),
@@ -29,11 +34,11 @@ def sides(system: str, which: str) -> Job:
     }
     names = {"enc+dec": "both-sides", "enc": "encoder-only", "dec": "decoder-only"}
     if which == ("enc" if system == "abd" else "enc+dec"):  # as its recipe has it
-        return usual("ted", system)
-    return Job("ted", system, names[which], changes[which])
+        return Job(dataset, system)
+    return Job(dataset, system, names[which], changes[which])
 
 
-def shuffled(system: str, kind: str) -> Job:
+def shuffled(dataset: str, system: str, kind: str) -> Job:
     """Trained with context from elsewhere."""
     local = ("stages.0.rows.local_context=irrelevant",)
     around = (
@@ -50,26 +55,27 @@ def shuffled(system: str, kind: str) -> Job:
         "irrelevant_both": ("irrelevant-both", (*around, *local)),
     }
     if kind not in variants:
-        return usual("ted", system)
-    return Job("ted", system, *variants[kind])
+        return Job(dataset, system)
+    return Job(dataset, system, *variants[kind])
 
 
-def with_context(system: str, size: int) -> Job:
+def with_context(dataset: str, system: str, size: int) -> Job:
     if size == CONTEXT:
-        return usual("ted", system)
-    return Job("ted", system, f"context-{size}", (f"stages.0.rows.context={size}",))
+        return Job(dataset, system)
+    return Job(dataset, system, f"context-{size}", (f"stages.0.rows.context={size}",))
 
 
-def scores(job: Job, path: Where, metrics: Iterable[str] = METRICS) -> tuple[Cell, ...]:
-    """A cell for each metric; where the paper has words instead of numbers, all of them stand for those."""
-    found = look_up(path)
+def scores(job: Job, path: Where = (), metrics: Iterable[str] = METRICS) -> tuple[Cell, ...]:
+    """A cell for each metric; path: of the paper's numbers, if it has them. Where it has words instead of numbers, all
+    of the cells stand for those.
+    """
+    in_paper = look_up(path) if path else None
     cells = []
     for metric in metrics:
         window = WINDOW if metric in TRANSLATION else 0
-        where: Where = path if isinstance(found, str) else (*path, metric)
-        cells.append(
-            Cell(Measure(job, metric, window), where, dagger=path[0] == "main_table2" and _dagger(job, metric))
-        )
+        where: Where = path if not path or isinstance(in_paper, str) else (*path, metric)
+        dagger = bool(path) and path[0] == "main_table2" and _dagger(job, metric)
+        cells.append(Cell(Measure(job, metric, window), where, dagger=dagger))
     return tuple(cells)
 
 
@@ -77,23 +83,38 @@ def _dagger(job: Job, metric: str) -> bool:
     return metric in paper()["significant_vs_doc2doc_p05"].get(job.system, {}).get(job.dataset, ())
 
 
-def tables() -> list[Table]:
-    """All of them, in the order of the paper."""
+def tables(datasets: Sequence[str] = ()) -> list[Table]:
+    """All tables, in the order of the paper; datasets: also those that the paper has not, or does not analyse."""
+    others = [dataset for dataset in dict.fromkeys(datasets) if dataset not in DATASETS]
+    every = (*DATASETS, *others)
+    analysed = [ANALYSED, *(dataset for dataset in dict.fromkeys(datasets) if dataset != ANALYSED)]
     return [
-        data_table(),
-        *main_tables(),
-        document_table(),
+        data_table(every),
+        *map(main_table, every),
+        document_table(every),
         elsewhere_table(),
-        *speed_tables(),
-        fba_table(),
-        gate_table(),
-        shuffling_table(),
-        pronoun_table(),
-        distance_figure(),
-        *context_figures(),
-        *batch_figures(),
-        abd_table(),
+        *speed_tables(every),
+        *(table for dataset in analysed for table in analyses(dataset)),
+        *([] if "europarl" in analysed else [batch_figure("europarl", "bleu")]),
     ]
+
+
+def analyses(dataset: str) -> list[Table]:
+    return [
+        fba_table(dataset),
+        gate_table(dataset),
+        shuffling_table(dataset),
+        pronoun_table(dataset),
+        distance_figure(dataset),
+        *(context_figure(dataset, metric) for metric in TRANSLATION),
+        *(batch_figure(dataset, metric) for metric in TRANSLATION),
+        abd_table(dataset),
+    ]
+
+
+def analysis(dataset: str, *path: str | int) -> Where:
+    """Where the paper has an analysis of a dataset."""
+    return path if dataset == ANALYSED else ()
 
 
 def main_systems() -> dict[str, str]:
@@ -102,196 +123,188 @@ def main_systems() -> dict[str, str]:
 
 
 def all_systems() -> list[str]:
-    """Also the third gate, which the paper has on TED only, in table 4."""
-    return [*main_systems(), "docflat-i"]
+    """Also the third gate, which the paper has on TED only, in table 4, and our control."""
+    return [*main_systems(), "docflat-i", CONTROL]
 
 
-def data_table() -> Table:
+def data_table(datasets: Sequence[str]) -> Table:
     rows = []
-    for dataset in DATASETS:
+    for dataset in datasets:
         cells = []
         for split in SPLITS:
             for number, what in enumerate(("sentences", "documents")):
-                measure = Measure(usual(dataset, "sent2sent"), f"{split} {what}")
-                cells.append(Cell(measure, ("data_table1", dataset, split, number)))
-        rows.append(Row(LABELS[dataset], tuple(cells)))
+                measure = Measure(Job(dataset, "sent2sent"), f"{split} {what}")
+                cells.append(Cell(measure, ("data_table1", dataset, split, number) if dataset in DATASETS else ()))
+        rows.append(Row(label(dataset), tuple(cells)))
     columns = tuple(f"{split}, {what}" for split in SPLITS for what in ("sentences", "documents"))
-    return Table("table1", "Table 1: the data", columns, tuple(rows))
+    note = "The paper rounds; how its test sets were counted it does not say (docs/systems.md)."
+    return Table("table1", "Table 1: the data", columns, tuple(rows), note=note)
 
 
-def main_tables() -> list[Table]:
-    found = []
-    for dataset in DATASETS:
-        rows = tuple(
-            Row(system, scores(usual(dataset, system), ("main_table2", block, system, dataset)))
-            for system, block in main_systems().items()
-        )
-        third = usual(dataset, "docflat-i")
-        cells = tuple(Cell(Measure(third, metric, WINDOW if metric in TRANSLATION else 0)) for metric in METRICS)
-        rows = (*rows, Row("docflat-i", cells))
-        title = f"Table 2: all systems, {LABELS[dataset]}"
-        note = (
-            "doctransformer, han, selective and hybrid: the paper reports the figures of others. It has docflat-i in"
-            " table 4 only."
-        )
-        found.append(Table("table2", title, HEADS, rows, note=note))
-    return found
+def main_table(dataset: str) -> Table:
+    rows = []
+    for system in all_systems():
+        block = main_systems().get(system)
+        path: Where = ("main_table2", block, system, dataset) if block and dataset in DATASETS else ()
+        rows.append(Row(system, scores(Job(dataset, system), path)))
+    note = (
+        "doctransformer, han, selective and hybrid: the paper reports the figures of others. It has docflat-i in"
+        f" table 4 only. {CONTROL} is ours: the sentence model trained on as long as the others, without context."
+    )
+    return Table("table2", f"Table 2: all systems, {label(dataset)}", HEADS, tuple(rows), note=note)
 
 
-def document_table() -> Table:
+def document_table(datasets: Sequence[str]) -> Table:
     rows = tuple(
-        Row(system, tuple(Cell(Measure(usual(dataset, system), "dbleu", WINDOW)) for dataset in DATASETS))
+        Row(system, tuple(Cell(Measure(Job(dataset, system), "dbleu", WINDOW)) for dataset in datasets))
         for system in all_systems()
     )
-    note = "A document is one segment; the paper does not report it."
-    return Table("table2", "Document BLEU of table 2", tuple(LABELS.values()), rows, note=note)
+    note = "BLEU over whole documents, each joined to one line; the paper does not report it."
+    return Table("table2", "Document BLEU", tuple(map(label, datasets)), rows, note=note)
 
 
 def elsewhere_table() -> Table:
     """What Europarl teaches for other texts."""
     others = [dataset for dataset in DATASETS if dataset != "europarl"]
     rows = tuple(
-        Row(system, tuple(Cell(Measure(usual("europarl", system), f"bleu on {test}", WINDOW)) for test in others))
+        Row(system, tuple(Cell(Measure(Job("europarl", system), f"bleu on {test}", WINDOW)) for test in others))
         for system in all_systems()
     )
-    columns = tuple(f"{LABELS[test]}, BLEU" for test in others)
+    columns = tuple(f"{label(test)}, BLEU" for test in others)
     note = "The systems of table 2's Europarl, on the test sets of the others; the paper does not report it."
     return Table("elsewhere", "Trained on Europarl, tested elsewhere", columns, rows, note=note)
 
 
-def speed_tables() -> list[Table]:
+def speed_tables(datasets: Sequence[str]) -> list[Table]:
     rates = paper()["ups_table2"]
     rows = []
     for system in all_systems():
         path: Where = ("ups_table2", system) if system in rates else ()
-        training = tuple(Cell(Measure(usual(dataset, system), "updates/s"), path) for dataset in DATASETS)
-        decoding = tuple(Cell(Measure(usual(dataset, system), "seconds", WINDOW)) for dataset in DATASETS)
+        training = tuple(Cell(Measure(Job(dataset, system), "updates/s"), path) for dataset in datasets)
+        decoding = tuple(Cell(Measure(Job(dataset, system), "seconds", WINDOW)) for dataset in datasets)
         rows.append(Row(system, (*training, *decoding)))
-    columns = tuple(f"{what}, {label}" for what in ("updates/s", "test set, s") for label in LABELS.values())
+    columns = tuple(f"{what}, {label(dataset)}" for what in ("updates/s", "test set, s") for dataset in datasets)
     note = (
         "Updates a second of the last stage, without the time that validation and compiling take; the paper's on one"
         " A40, on a dataset that it does not name. Seconds: the second pass over the test set; sent2sent's only one."
     )
     slower = []
-    for label, key, metric, window in (
+    for name, key, metric, window in (
         ("training", "training_slowdown_vs_doc2doc", "updates/s", 0),
         ("inference", "inference_slowdown_vs_doc2doc", "seconds", WINDOW),
     ):
         cells = []
-        for dataset in DATASETS:
-            mine, base = (Measure(usual(dataset, system), metric, window) for system in ("docflat-c", "doc2doc"))
+        for dataset in datasets:
+            mine, base = (Measure(Job(dataset, system), metric, window) for system in ("docflat-c", "doc2doc"))
             cells.append(Cell(mine, (key, "docflat"), base, "slowdown"))
-        slower.append(Row(label, tuple(cells)))
-    labels = tuple(LABELS.values())
+        slower.append(Row(name, tuple(cells)))
+    title = "How much longer docflat-c takes than doc2doc, as a share"
     return [
         Table("speed", "Speed", columns, tuple(rows), note=note),
-        Table("speed", "How much longer docflat-c takes than doc2doc, as a share", labels, tuple(slower)),
+        Table("speed", title, tuple(map(label, datasets)), tuple(slower)),
     ]
 
 
-def _side_rows(system: str, block: str) -> list[Row]:
-    which = look_up((block, system))
-    return [Row(f"{system}, {side}", scores(sides(system, side), (block, system, side))) for side in which]
+def _side_rows(dataset: str, system: str, block: str) -> list[Row]:
+    return [
+        Row(f"{system}, {side}", scores(sides(dataset, system, side), analysis(dataset, block, system, side)))
+        for side in look_up((block, system))
+    ]
 
 
-def fba_table() -> Table:
+def fba_table(dataset: str) -> Table:
     block = "fba_sides_table3_ted"
-    rows = [Row("doc2doc", scores(usual("ted", "doc2doc"), (block, "doc2doc")))]
-    rows += [row for system in ("docflat-c", "docflat-d") for row in _side_rows(system, block)]
-    return Table("table3", "Table 3: flat-batch attention by side, TED", HEADS, tuple(rows))
+    rows = [Row("doc2doc", scores(Job(dataset, "doc2doc"), analysis(dataset, block, "doc2doc")))]
+    rows += [row for system in ("docflat-c", "docflat-d") for row in _side_rows(dataset, system, block)]
+    return Table("table3", f"Table 3: flat-batch attention by side, {label(dataset)}", HEADS, tuple(rows))
 
 
-def gate_table() -> Table:
+def gate_table(dataset: str) -> Table:
     block = "gate_table4_ted"
-    rows = tuple(Row(system, scores(usual("ted", system), (block, system))) for system in paper()[block])
-    return Table("table4", "Table 4: gates, TED", HEADS, rows)
+    rows = [Row(system, scores(Job(dataset, system), analysis(dataset, block, system))) for system in paper()[block]]
+    return Table("table4", f"Table 4: gates, {label(dataset)}", HEADS, tuple(rows))
 
 
-def shuffling_table() -> Table:
+def shuffling_table(dataset: str) -> Table:
     block = "shuffling_table5_ted"
-    rows = tuple(
-        Row(f"{system}, {kind.replace('_', ' ')}", scores(shuffled(system, kind), (block, system, kind)))
+    rows = [
+        Row(
+            f"{system}, {kind.replace('_', ' ')}",
+            scores(shuffled(dataset, system, kind), analysis(dataset, block, system, kind)),
+        )
         for system, kinds in paper()[block].items()
         for kind in kinds
-    )
+    ]
     note = "Gold or irrelevant context in training; translation is by the document."
-    return Table("table5", "Table 5: context from elsewhere, TED", HEADS, rows, note=note)
+    return Table("table5", f"Table 5: context from elsewhere, {label(dataset)}", HEADS, tuple(rows), note=note)
 
 
-def pronoun_table() -> Table:
+def pronoun_table(dataset: str) -> Table:
     block = "pronouns_table6_ted"
     rows = []
     for system in paper()[block]:
-        job = usual("ted", system)
-        cells = [Cell(Measure(job, "accuracy"), (block, system, "avg"))]
-        cells += [Cell(Measure(job, f"accuracy {word}"), (block, system, word)) for word in PRONOUNS]
+        job = Job(dataset, system)
+        cells = [Cell(Measure(job, "accuracy"), analysis(dataset, block, system, "avg"))]
+        cells += [Cell(Measure(job, f"accuracy {word}"), analysis(dataset, block, system, word)) for word in PRONOUNS]
         rows.append(Row(system, tuple(cells)))
-    return Table("table6", "Table 6: accuracy by pronoun, TED, %", ("all", *PRONOUNS), tuple(rows))
+    title = f"Table 6: accuracy by pronoun, {label(dataset)}, %"
+    return Table("table6", title, ("all", *PRONOUNS), tuple(rows))
 
 
-def distance_figure() -> Table:
+def distance_figure(dataset: str) -> Table:
     block = "antecedent_distance_fig_ted_delta_vs_doc2doc"
     rows = []
     for system in paper()[block]:
         cells = []
         for distance in DISTANCES:
-            mine, base = (Measure(usual("ted", name), f"accuracy {distance}") for name in (system, "doc2doc"))
-            cells.append(Cell(mine, (block, system, distance), base, "difference"))
+            mine, base = (Measure(Job(dataset, name), f"accuracy {distance}") for name in (system, "doc2doc"))
+            cells.append(Cell(mine, analysis(dataset, block, system, distance), base, "difference"))
         rows.append(Row(system, tuple(cells)))
     axes = ("antecedent distance, sentences", "accuracy, points more than doc2doc")
-    title = "Figure: accuracy by antecedent distance, against doc2doc, TED"
+    title = f"Figure: accuracy by antecedent distance, against doc2doc, {label(dataset)}"
     return Table("distance", title, DISTANCES, tuple(rows), "bars", axes)
 
 
-def context_figures() -> list[Table]:
-    return _size_figures(
-        "context",
-        "local context size",
-        "local_context_size_fig_ted",
-        lambda system, metric, size: Measure(with_context(system, size), metric, WINDOW),
-    )
+def context_figure(dataset: str, metric: str) -> Table:
+    def measure(system: str, size: int) -> Measure:
+        return Measure(with_context(dataset, system, size), metric, WINDOW)
+
+    return _size_figure(dataset, metric, "context", "local context size", "local_context_size_fig_ted", measure)
 
 
-def batch_figures() -> list[Table]:
-    what, block = "inference batch size", "inference_batch_size_fig_ted"
-    as_in_paper = _size_figures(
-        "batch", what, block, lambda system, metric, size: Measure(usual("ted", system), metric, size)
-    )
+def batch_figure(dataset: str, metric: str) -> Table:
+    def measure(system: str, size: int) -> Measure:
+        return Measure(Job(dataset, system), metric, size)
+
+    return _size_figure(dataset, metric, "batch", "inference batch size", "inference_batch_size_fig_ted", measure)
+
+
+def _size_figure(
+    dataset: str, metric: str, name: str, what: str, block: str, measure: Callable[[str, int], Measure]
+) -> Table:
+    """Scores by a size, a curve a system."""
     sizes = paper()[block]["sizes"]
-    rows = tuple(
-        Row(system, tuple(Cell(Measure(usual("europarl", system), "bleu", size)) for size in sizes))
-        for system in paper()[block]
-        if system != "sizes"
-    )
-    title, axes = f"Figure: BLEU by {what}, Europarl; the paper has none", (f"{what}, sentences", "BLEU")
-    return [*as_in_paper, Table("batch", title, tuple(map(str, sizes)), rows, "lines", axes)]
+    rows = []
+    for system in [system for system in paper()[block] if system != "sizes"]:
+        cells = [
+            Cell(measure(system, size), analysis(dataset, block, system, metric, n)) for n, size in enumerate(sizes)
+        ]
+        rows.append(Row(system, tuple(cells)))
+    title, axes = f"Figure: {metric.upper()} by {what}, {label(dataset)}", (f"{what}, sentences", metric.upper())
+    return Table(name, title, tuple(map(str, sizes)), tuple(rows), "lines", axes)
 
 
-def _size_figures(name: str, what: str, block: str, measure: Callable[[str, str, int], Measure]) -> list[Table]:
-    """Scores by a size, a curve a system: one figure a metric."""
-    sizes = paper()[block]["sizes"]
-    systems = [system for system in paper()[block] if system != "sizes"]
-    found = []
-    for metric in TRANSLATION:
-        rows = []
-        for system in systems:
-            cells = (Cell(measure(system, metric, size), (block, system, metric, n)) for n, size in enumerate(sizes))
-            rows.append(Row(system, tuple(cells)))
-        title, axes = f"Figure: {metric.upper()} by {what}, TED", (f"{what}, sentences", metric.upper())
-        found.append(Table(name, title, tuple(map(str, sizes)), tuple(rows), "lines", axes))
-    return found
-
-
-def abd_table() -> Table:
+def abd_table(dataset: str) -> Table:
     block = "abd_sides_ted"
-    rows = [Row("doc2doc", scores(usual("ted", "doc2doc"), (block, "doc2doc"))), *_side_rows("abd", block)]
-    return Table("abd", "Appendix: attention between rows (ABD) by side, TED", HEADS, tuple(rows))
+    rows = [Row("doc2doc", scores(Job(dataset, "doc2doc"), analysis(dataset, block, "doc2doc")))]
+    title = f"Appendix: attention between rows (ABD) by side, {label(dataset)}"
+    return Table("abd", title, HEADS, (*rows, *_side_rows(dataset, "abd", block)))
 
 
-def chosen(names: Sequence[str], systems: Sequence[str], datasets: Sequence[str]) -> list[Measure]:
-    """What has to be measured for some tables, systems and datasets; none given: all. Each once."""
+def chosen(names: Sequence[str], systems: Sequence[str], datasets: Sequence[str], seeds: int = 1) -> list[Measure]:
+    """What has to be measured for some tables, systems and datasets; none given: all that the paper has. Each once."""
     wanted: dict[Measure, None] = {}
-    for table in tables():
+    for table in tables(datasets):
         if names and table.name not in names:
             continue
         for cell in table.cells:
@@ -300,4 +313,10 @@ def chosen(names: Sequence[str], systems: Sequence[str], datasets: Sequence[str]
             of_system = not systems or job.system in systems or table.name == "table1"
             if of_system and (not datasets or job.dataset in datasets):
                 wanted.update(dict.fromkeys(cell.measures))
-    return list(wanted)
+    sizes = {f"{split} {what}" for split in SPLITS for what in ("sentences", "documents")}
+    return [
+        measure.of_seed(seed)
+        for seed in range(1, seeds + 1)
+        for measure in wanted
+        if seed == 1 or measure.metric not in sizes
+    ]

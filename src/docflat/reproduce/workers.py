@@ -1,4 +1,5 @@
-"""Workers: processes that take one job after the other until none is left. On several machines they share a folder.
+"""Workers: processes that take one job after the other until none is left, or the time is over. On several machines
+they share a folder.
 
 A sentence model comes before what starts from it. A job that fails is noted, and the others go on.
 """
@@ -14,12 +15,14 @@ from pathlib import Path
 
 import torch
 
+from docflat.reproduce import costs
 from docflat.reproduce.grid import Job, jobs_of
 from docflat.reproduce.results import claim
 from docflat.reproduce.runs import JobRun, Plan
 from docflat.support.atomic import write_whole
 from docflat.support.console import warn
 from docflat.support.errors import InputError
+from docflat.training.loop import Stopped
 
 PAUSE = 2.0  # seconds between two looks at what others are doing
 
@@ -29,32 +32,42 @@ def all_jobs(plan: Plan) -> list[Job]:
 
 
 def work(plan: Plan, pause: float = PAUSE) -> None:
-    """Until every job is finished or has failed, here or with another worker."""
+    """Until every job is finished or has failed, here or with another worker; or until the time is over."""
     jobs = all_jobs(plan)
-    while True:
-        waiting = ran = False
-        for number, job in enumerate(jobs, 1):
-            if _is_over(plan, job):
-                continue
-            if not JobRun(plan, job).ready():
-                waiting = True
-                continue
-            with claim(plan.lock(job)) as mine:
-                if not mine:
-                    waiting = True
-                elif not _is_over(plan, job):  # another one may just have finished it
-                    print(f"[{number}/{len(jobs)}] {job.name}", file=sys.stderr, flush=True)
-                    _run(plan, job)
-                    ran = True
+    while not plan.is_late():
+        waiting = [job for job in jobs if not is_over(plan, job)]
         if not waiting:
             return
-        if not ran:
+        if not any(_take(plan, job, f"[{jobs.index(job) + 1}/{len(jobs)}]") for job in _by_time(plan, waiting)):
             time.sleep(pause)
+
+
+def _by_time(plan: Plan, jobs: Sequence[Job]) -> list[Job]:
+    """What can be begun: where time is short, first what can be finished in it. The rest of it is not lost: a job that
+    is stopped goes on another time.
+    """
+    ready = [job for job in jobs if JobRun(plan, job).ready()]
+    if plan.until is None:
+        return ready
+    left = plan.until - time.time()
+    return sorted(ready, key=lambda job: costs.estimate(plan, job).seconds > left)
+
+
+def _take(plan: Plan, job: Job, number: str) -> bool:
+    """Run a job, if no other worker is at it; whether it was run."""
+    with claim(plan.lock(job)) as mine:
+        if not mine or is_over(plan, job):  # another one may just have finished it
+            return False
+        print(f"{number} {job.name}", file=sys.stderr, flush=True)
+        _run(plan, job)
+        return True
 
 
 def _run(plan: Plan, job: Job) -> None:
     try:
         JobRun(plan, job).run()
+    except Stopped:
+        print(f"{job.name}: the time is over; the next call goes on from here", file=sys.stderr, flush=True)
     except (InputError, torch.OutOfMemoryError) as error:
         message = str(error).splitlines()[0]
         warn(f"{job.name} failed: {message}")
@@ -68,7 +81,7 @@ def _failure(plan: Plan, job: Job) -> Path:
     return lock.with_name(f"{lock.name}.failed")
 
 
-def _is_over(plan: Plan, job: Job) -> bool:
+def is_over(plan: Plan, job: Job) -> bool:
     """Finished, or it failed, or what it starts from did."""
     failed = any(one is not None and _failure(plan, one).exists() for one in (job, job.first))
     return failed or JobRun(plan, job).finished()
@@ -90,8 +103,8 @@ def compare_all(plan: Plan) -> None:
     """Significance of all that was measured; by one process at a time."""
     with claim(plan.out / "locks" / "comparisons", wait=True):
         for job in all_jobs(plan):
-            if job != (baseline := Job(job.dataset, "doc2doc")):
-                JobRun(plan, job).compare(JobRun(plan, baseline))
+            if job != job.baseline:
+                JobRun(plan, job).compare(JobRun(plan, job.baseline))
 
 
 def default_number() -> int:

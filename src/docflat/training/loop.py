@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,19 @@ def learning_rate(step: int, peak: float, warmup: int, left: float = math.inf, c
     return peak * min(step / warmup, math.sqrt(warmup / step)) * min(1, left / max(1, cooldown))
 
 
-def train(recipe: Recipe) -> list[dict[str, Any]]:
-    """Train all stages, or go on where an earlier call was stopped. One result for each stage."""
+class Stopped(Exception):
+    """A training that was asked to stop before its end; the next call goes on from there."""
+
+
+def never() -> bool:
+    return False
+
+
+def train(recipe: Recipe, stop: Callable[[], bool] = never) -> list[dict[str, Any]]:
+    """Train all stages, or go on where an earlier call was stopped. One result for each stage.
+
+    stop: asked after each step; with True the state is saved and Stopped is raised.
+    """
     processes = Processes.start(recipe.device)
 
     def begin() -> list[StageTraining]:
@@ -74,7 +86,7 @@ def train(recipe: Recipe) -> list[dict[str, Any]]:
 
     with contextlib.ExitStack() as held:
         held.callback(processes.stop)
-        return [stage.run() for stage in processes.together(begin)]
+        return [stage.run(stop) for stage in processes.together(begin)]
 
 
 @dataclass(frozen=True)
@@ -147,6 +159,8 @@ class StageTraining:
         last = number == len(recipe.stages) - 1
         self.model_folder = recipe.out / "model" if last else self.folder / "model"
         self.checkpoints = Checkpoints(self.folder / "checkpoints", self.stage.average)
+        # Between two validations; apart, so that the mean of the last checkpoints is the same with it and without.
+        self.stopped = Checkpoints(self.folder / "stopped", 1)
         self.subwords = data.subwords
         self.rows = self.system.rows_of(self.stage.rows, f"stages[{number}].rows")
         # Now, not when the stage begins: a mistake in it should not show after hours of the stage before.
@@ -162,14 +176,14 @@ class StageTraining:
             if not any(rates_of(model, self.sentence_rate).values()):
                 raise InputError(f"stages[{number}].sentence_rate: with 0 nothing of {self.stage.system} is trained")
 
-    def run(self) -> dict[str, Any]:
+    def run(self, stop: Callable[[], bool] = never) -> dict[str, Any]:
         result = self.folder / "result.json"
         if not result.exists():
-            self._train()
+            self._train(stop)
             self.processes.wait()
         return read_json(result, "no result")
 
-    def _train(self) -> None:
+    def _train(self, stop: Callable[[], bool]) -> None:
         stage, processes = self.stage, self.processes
         batches, validation = self._open()
         learner = Learner(*self._build(), stage, self.recipe, processes, [self.recipe.seed, self.number])
@@ -201,6 +215,14 @@ class StageTraining:
                     self.checkpoints.save(learner.model, learner.optimizer, progress)
                 processes.wait()
                 meter.start(progress)
+            elif self._told(stop):
+                learner.note_scale(progress)
+                if processes.first:
+                    self.stopped.save(learner.model, learner.optimizer, progress)
+                processes.wait()
+                steps.close()
+                log.close()
+                raise Stopped(f"{self.stage.system} stopped at step {progress.step}")
         steps.close()
         if processes.first:
             self._finish(progress, validation, learner.cast, log)
@@ -218,6 +240,13 @@ class StageTraining:
             late = torch.tensor([float(self.processes.first and progress.seconds >= 60 * stage.max_minutes)])
             ends = ends or bool(self.processes.sum(late.to(self.processes.device)).item())
         return bool(ends)
+
+    def _told(self, stop: Callable[[], bool]) -> bool:
+        """Whether to stop now; the same on every process."""
+        if stop is never:
+            return False
+        told = torch.tensor([float(self.processes.first and stop())])
+        return bool(self.processes.sum(told.to(self.processes.device)).item())
 
     def _open(self) -> tuple[DocumentBatches, Validation]:
         """What is trained on, and what it is measured with."""
@@ -264,7 +293,8 @@ class StageTraining:
     def _resume(self, learner: Learner) -> Progress:
         """From the newest checkpoint, which has to be the same for all processes, or from the start."""
         processes = self.processes
-        progress = self.checkpoints.resume(learner.model, learner.optimizer) or Progress()
+        newest = max((self.checkpoints, self.stopped), key=lambda checkpoints: max(checkpoints.steps(), default=0))
+        progress = newest.resume(learner.model, learner.optimizer) or Progress()
         steps_there = processes.sum(torch.tensor([float(progress.step)], device=processes.device)).item()
         if steps_there != processes.world * progress.step:
             raise InputError(
@@ -317,6 +347,7 @@ class StageTraining:
             self.subwords,
             model_card(self.recipe, self.stage, result),
         )
+        shutil.rmtree(self.stopped.folder, ignore_errors=True)
         log.record(progress.step, "model", True, of=kind, checkpoints=result["averaged"], loss=loss, bleu=bleu)
         write_json(self.folder / "result.json", result)
 

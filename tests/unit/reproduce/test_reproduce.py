@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import multiprocessing
 import os
@@ -23,7 +25,8 @@ from docflat.engines.torch.engine import on_torch
 from docflat.model.sizes import ModelSizes
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
-from docflat.reproduce.grid import DATASETS, Cell, Job, Measure, jobs_of, paper, set_of
+from docflat.reproduce.exports import as_csv, as_latex
+from docflat.reproduce.grid import CONTROL, DATASETS, Cell, Job, Measure, jobs_of, paper, set_of
 from docflat.reproduce.measuring import SharedFirstPass, updates_per_second
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
@@ -78,7 +81,7 @@ def test_what_the_paper_does_not_report():
     ours = [cell.measure for cell in CELLS if not cell.path]
     of_speed = {"dbleu", "seconds", "updates/s"}
     elsewhere = {"bleu on ted", "bleu on news"}
-    third_gate = [one for one in ours if one.job.system == "docflat-i"]
+    third_gate = [one for one in ours if one.job.system in ("docflat-i", CONTROL)]
     curve = [one for one in ours if one.job.dataset == "europarl" and one.metric == "bleu"]
     assert {one.metric for one in third_gate} == {"bleu", "comet", "accuracy"} | of_speed | elsewhere
     assert {one.metric for one in set(ours) - {*third_gate, *curve}} == of_speed | elsewhere
@@ -115,7 +118,7 @@ def test_daggers_are_those_of_the_paper():
 
 def test_trainings_are_shared_and_sentence_models_come_first():
     jobs = jobs_of(chosen((), (), ()))
-    assert len(jobs) == len(set(jobs)) == len({job.name for job in jobs}) == 62
+    assert len(jobs) == len(set(jobs)) == len({job.name for job in jobs}) == 65
     places = {job.name: number for number, job in enumerate(jobs)}
     assert all(job.first is None or places[job.first.name] < places[job.name] for job in jobs)
 
@@ -151,6 +154,36 @@ def test_a_variant_differs_from_its_system_in_what_it_says(job: Job):
     else:
         size = {"rows.window", "batch_tokens", "accumulate"} if "rows.document_mask" in found else set()
         assert {key: value for key, value in found.items() if key not in size} == expected[job.variant]
+
+
+def test_every_table_can_be_made_of_any_dataset():
+    """The analyses that the paper has of TED, on Europarl and on a corpus of one's own, with nothing of the paper."""
+    analyses = ["table3", "table4", "table5", "table6", "distance", "context", "batch", "abd"]
+    of_ted = chosen(analyses, (), ["ted"])
+    for dataset in ("europarl", "minutes"):
+        found = chosen(analyses, (), [dataset])
+        assert {one.job.dataset for one in found} == {dataset}
+        of_it = {(one.job.name.replace(f"{dataset}/", "ted/"), one.metric, one.window) for one in found}
+        assert of_it == {one.key for one in of_ted}
+    for table in analyses:
+        assert chosen([table], (), ["europarl"]), table
+    others = [cell for table in tables(["minutes"]) for cell in table.cells if cell.measure.job.dataset == "minutes"]
+    assert others
+    assert not [cell for cell in others if cell.path and cell.path[0] not in ("ups_table2",) and cell.how == "value"]
+
+
+def test_seeds_are_trainings_of_their_own_from_one_sentence_model():
+    jobs = jobs_of(chosen(["table2"], ["sent2sent", "doc2doc", "docflat-c"], ["news"], seeds=2))
+    assert [job.name for job in jobs] == [
+        "news/sent2sent",
+        "news/doc2doc",
+        "news/docflat-c",
+        "news/doc2doc@2",
+        "news/docflat-c@2",
+        "news/sent2sent@2",
+    ]
+    assert {job.first.name for job in jobs if job.first} == {"news/sent2sent"}
+    assert [job.baseline.name for job in jobs[2::2]] == ["news/doc2doc", "news/doc2doc@2"]
 
 
 # Results
@@ -265,8 +298,11 @@ def test_what_was_not_run_says_so():
         ("69.45", NOT_RUN),
     ]
     assert all(cell.measured == NOT_RUN for cell in empty.shown)
-    assert "0 of 456 numbers were measured" in markdown(empty)
-    assert page(empty).count(f">{NOT_RUN}</t") == 456 + 6  # a figure without any says it too
+    count = sum(len(table.cells) for table, _ in empty.tables)
+    of_paper = {cell for cell in CELLS if cell.path}
+    assert of_paper <= {cell for table, _ in empty.tables for cell in table.cells}
+    assert f"0 of {count} numbers were measured" in markdown(empty)
+    assert page(empty).count(f">{NOT_RUN}</t") == count + 5  # a figure without any says it too
 
 
 def test_measured_numbers_stand_beside_the_paper_with_their_marks():
@@ -293,6 +329,62 @@ def test_measured_numbers_stand_beside_the_paper_with_their_marks():
         "does not converge",
         NOT_RUN,
     )
+
+
+def test_seeds_are_shown_as_mean_and_deviation_and_tested_as_such():
+    values = {"doc2doc": (20.0, 20.2, 20.1), "docflat-c": (21.0, 21.3, 20.9), "abd": (20.1, 20.3, 20.2)}
+    records = [
+        record(f"ted/{system}" + (f"@{seed}" if seed > 1 else ""), "bleu", value, 16)
+        for system, of_seeds in values.items()
+        for seed, value in enumerate(of_seeds, 1)
+    ]
+    # By one seed and over sentences all differ; by seeds, abd does not.
+    found = report(*records, *(record(f"ted/{system}", "bleu p", 0.001, 16) for system in ("docflat-c", "abd")))
+    title = "Table 2: all systems, TED"
+    assert [shown(found, title, name)[0][1] for name in ("doc2doc", "docflat-c", "abd")] == [
+        "20.10 ± 0.10 (n=3)",
+        "21.07 ± 0.21† (n=3)",
+        "20.20 ± 0.10 (n=3)",
+    ]
+    # One seed less of one of them: n is that of each, and two are too few to tell.
+    fewer = report(*(one for one in records if one.job != "ted/docflat-c@3"))
+    assert shown(fewer, title, "docflat-c")[0][1] == "21.15 ± 0.21 (n=2)"
+
+
+def test_an_open_number_says_why():
+    gaps = {("ted/doc2doc", "comet", 16): "no COMET checkpoint", ("ted/mbe", "bleu", 16): "ted/mbe failed: no memory"}
+    found = Report({}, gaps)
+    assert found.reasons()["no COMET checkpoint"] >= 1
+    rows = list(csv.DictReader(io.StringIO(as_csv(found))))
+    (of_mbe,) = (row for row in rows if (row["job"], row["metric"], row["window"]) == ("ted/mbe", "bleu", "16"))
+    assert of_mbe["open"] == "ted/mbe failed: no memory"
+    assert {row["open"] for row in rows if row["job"].startswith("news/")} == {"not chosen"}
+    assert "ted/mbe failed: no memory" in page(found)
+
+
+def test_a_table_of_another_dataset_is_shown_where_something_of_it_was_chosen():
+    title = "Table 3: flat-batch attention by side, Europarl"
+    assert title not in markdown(report())
+    assert title not in markdown(Report({}, {("europarl/sent2sent", "bleu", 16): "no time yet"}))
+    job = "europarl/docflat-c-encoder-only"
+    assert title in markdown(Report({}, {(job, "bleu", 16): "no time yet"}))
+    assert "| docflat-c, enc | 30.00 | not run | not run |" in markdown(report(record(job, "bleu", 30.0, 16)))
+
+
+def test_exports_have_all_numbers_and_break_no_table():
+    kept = replace(record("ted/doc2doc", "bleu", 20.125, 16), file="jobs/ted/doc2doc/test.16.de")
+    found = report(kept, record("ted/docflat-c", "accuracy >3", 50.0))
+    rows = list(csv.DictReader(io.StringIO(as_csv(found))))
+    assert len(rows) == len(found.shown)
+    row = next(row for row in rows if row["job"] == "ted/doc2doc" and row["metric"] == "bleu")
+    assert (row["paper"], row["measured"], row["seeds"], row["files"]) == ("25.01", "20.125", "1", kept.file)
+    assert float(row["difference"]) == pytest.approx(20.125 - 25.01)
+    text = as_latex(found)
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == len(found.tables)
+    for line in text.splitlines():
+        if line.endswith(r"\\") and "multicolumn" not in line:
+            assert not re.search(r"(?<!\\)[%_#]", line), line
+    assert r"doc2doc & 25.01 & 20.12 &" in text
 
 
 def test_differences_and_slowdowns():

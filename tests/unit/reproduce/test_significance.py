@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
@@ -13,7 +15,7 @@ from sacrebleu.significance import PairedTest
 from docflat.evaluation.metrics import SegmentMean
 from docflat.evaluation.testsets import DocumentFile
 from docflat.reproduce import significance
-from docflat.reproduce.significance import LEVEL, TRIALS, bleu_p, mean_p
+from docflat.reproduce.significance import LEVEL, TRIALS, bleu_p, mean_p, seeds_p, student_p
 
 WORDS = ["der", "die", "das", "Hund", "Katze", "Haus", "rennt", "schläft", "sieht", "rot", "grün", "alt"]
 
@@ -75,3 +77,41 @@ def test_equal_systems_are_called_different_as_often_as_the_level_says(monkeypat
         baseline, system = ([chance.gauss(0, 1) for _ in range(40)] for _ in range(2))
         marked += mean_p(baseline, system) <= LEVEL
     assert 0.03 < marked / 600 < 0.07
+
+
+def student_tails(t: float, freedom: float) -> float:
+    """The area of both tails, by the density as textbooks have it, in a million trapezia and a power law beyond."""
+    end = 1000.0
+    x = np.linspace(abs(t), end, 1_000_001)
+    density = (1 + x**2 / freedom) ** (-(freedom + 1) / 2)
+    scale = math.gamma((freedom + 1) / 2) / (math.sqrt(freedom * math.pi) * math.gamma(freedom / 2))
+    beyond = freedom ** ((freedom + 1) / 2) * end**-freedom / freedom
+    return float(2 * scale * ((density[1:] + density[:-1]).sum() / 2 * (x[1] - x[0]) + beyond))
+
+
+@pytest.mark.parametrize(("t", "freedom"), [(1, 1), (2, 2), (0.3, 3.7), (-3.2, 3), (1.6907, 4.0836), (5, 12.5)])
+def test_student_p_is_the_area_of_both_tails(t: float, freedom: float):
+    assert student_p(t, freedom) == pytest.approx(student_tails(t, freedom), abs=2e-6)
+
+
+@pytest.mark.parametrize(("t", "freedom"), [(12.706, 1), (4.303, 2), (2.776, 4), (-2.228, 10)])
+def test_student_p_is_that_of_printed_tables(t: float, freedom: float):
+    assert student_p(t, freedom) == pytest.approx(0.05, abs=5e-5)
+
+
+def test_p_over_seeds_is_that_of_welch():
+    """By hand: the means differ by 2.75, their error is sqrt((5/3 + 107/12) / 4), with 4.08 degrees of freedom."""
+    freedom = (127 / 48) ** 2 / (((5 / 3) / 4) ** 2 / 3 + ((107 / 12) / 4) ** 2 / 3)
+    wanted = student_tails(2.75 / math.sqrt(127 / 48), freedom)
+    assert seeds_p([1, 2, 3, 4], [2, 4, 6, 9]) == pytest.approx(wanted, abs=1e-6)
+    assert seeds_p([1, 2, 3, 4], [2, 4, 6, 9]) == seeds_p([2, 4, 6, 9], [1, 2, 3, 4])
+    assert seeds_p([1.0], [2.0, 3.0]) is None
+    assert seeds_p([1.0, 1.0], [1.0, 1.0]) is None
+
+
+def test_equal_systems_over_three_seeds_are_seldom_called_different():
+    chance = random.Random(7)
+    marked = sum(
+        (seeds_p(*([chance.gauss(0, 1) for _ in range(3)] for _ in range(2))) or 1) <= LEVEL for _ in range(2000)
+    )
+    assert 0.02 < marked / 2000 < 0.06

@@ -15,6 +15,7 @@ import yaml
 
 from docflat.data.row_settings import RowSettings
 from docflat.model.sizes import ModelSizes
+from docflat.reproduce.grid import CONTROL
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import SYSTEMS, find_system
@@ -120,7 +121,7 @@ def test_the_recipes_have_the_papers_settings(system: str, data: str):
 
 def test_there_is_no_other_recipe():
     assert {path.stem for path in FOLDER.glob("*.yaml")} == {"base", "quickstart", "finetune", *DATASETS}
-    assert {path.stem for path in (FOLDER / "systems").glob("*.yaml")} == set(SYSTEMS)
+    assert {path.stem for path in (FOLDER / "systems").glob("*.yaml")} == {*SYSTEMS, CONTROL}
     assert {path.stem for path in (FOLDER / "ship").glob("*.yaml")} == {"en-de"}
 
 
