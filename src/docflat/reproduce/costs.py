@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from docflat.model.sizes import ModelSizes
 from docflat.reproduce.grid import set_of
 from docflat.support.atomic import write_whole
-from docflat.weights.folders import read_json
+from docflat.weights.config import read_json
 
 if TYPE_CHECKING:
     from docflat.reproduce.grid import Job
