@@ -19,7 +19,7 @@ import docflat.engines.torch.search
 import docflat.model.cache.decoding_state
 import docflat.model.cache.fixed_keys
 import docflat.model.layers
-import docflat.systems.docflat
+import docflat.systems.docflat_decoding
 from conftest import VARIANTS, batch_of, build_variant, corpus_of, layout_for, random_documents, rows_array
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
@@ -298,7 +298,7 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
         docflat.model.layers,
         docflat.model.cache.fixed_keys,
         docflat.model.cache.decoding_state,
-        docflat.systems.docflat,
+        docflat.systems.docflat_decoding,
     ):
         monkeypatch.setattr(module, "step_kernels", step_kernels)
     monkeypatch.setattr(docflat.model.layers, "kernels", kernels)
@@ -385,7 +385,7 @@ def test_decoding_by_kernels_finds_what_plain_decoding_finds(
 ) -> None:
     """Rows end at different times, and room is made several times; for two at first more than will be used."""
     monkeypatch.setattr(docflat.engines.torch.search, "FIRST_ROOM", 2)
-    for module in (docflat.model.cache.decoding_state, docflat.systems.docflat):
+    for module in (docflat.model.cache.decoding_state, docflat.systems.docflat_decoding):
         monkeypatch.setattr(module, "FIRST_ROOM", 2 if variant not in ("doc2doc", "docflat-d") else 5)
     case = Case(variant, range(5) if kind == "alone" else None)
     context = case.context(kind)
