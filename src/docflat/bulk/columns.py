@@ -15,7 +15,8 @@ class Translate:
     """Adds the translations of a column of documents: texts, or lists of sentences.
 
     Each row is a document of its own. The model is loaded at the first batch and stays, so that the object itself is
-    small and can be sent to other processes.
+    small and can be sent to other processes. threads: of the model; 0: as many as there are cores, which is too many
+    where several processes do this at the same time.
     """
 
     def __init__(
@@ -26,9 +27,11 @@ class Translate:
         language: str = "en",
         device: str = "auto",
         precision: str = "auto",
+        threads: int = 0,
         **decoding: Any,
     ) -> None:
         self.settings = Settings(model, None, device, precision, decoding, key, target_key, language)
+        self.threads = threads
         self._translator: DocumentTranslator | None = None
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,12 +51,12 @@ class Translate:
     @property
     def translator(self) -> DocumentTranslator:
         if self._translator is None:
-            model: Model = load(self.settings)
+            model: Model = load(self.settings, self.threads)
             self._translator = DocumentTranslator(model, self.settings)
         return self._translator
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"settings": self.settings, "_translator": None}
+        return {**vars(self), "_translator": None}
 
 
 def _plain(value: Any) -> Text:

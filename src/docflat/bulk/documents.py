@@ -13,7 +13,9 @@ from docflat.formats import find_format, options_of
 from docflat.formats.segments import Segment
 from docflat.service.together import run_together
 from docflat.support.errors import InputError
-from docflat.translation.files import FileReport, Translates, translate_file, translate_segments
+from docflat.translation.file_report import FileReport
+from docflat.translation.files import translate_file, translate_segments
+from docflat.translation.repairing import Translates
 
 log = logging.getLogger("docflat.bulk")
 
@@ -36,12 +38,11 @@ class Untranslatable(Exception):
     """What a document lacks, or has too much of."""
 
 
-def load(settings: Settings) -> Model:
+def load(settings: Settings, threads: int) -> Model:
+    """threads: of the model; 0: as many as there are cores."""
     from docflat.translation.translator import Translator
 
-    return Translator.load(
-        settings.model, device=settings.device, first_pass=settings.first_pass, precision=settings.precision
-    )
+    return Translator.load(settings.model, settings.device, settings.first_pass, settings.precision, threads)
 
 
 class DocumentTranslator:
@@ -89,15 +90,15 @@ class DocumentTranslator:
 
     def _segments(self, segments: Sequence[Segment], translator: Translates) -> Sequence[Segment]:
         settings = self.settings
-        return translate_segments(
+        translated, _ = translate_segments(
             segments,
             translator,
-            FileReport("text"),
             settings.language,
             terms=settings.terms,
             glossary=settings.glossary,
             **settings.decoding,
         )
+        return translated
 
     def translate_files(self, files: Sequence[tuple[Path, Path]]) -> list[FileReport | Untranslatable]:
         """Files, each with where it goes."""

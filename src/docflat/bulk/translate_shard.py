@@ -22,10 +22,10 @@ from docflat.bulk.shards import Shard
 class TranslateShard:
     """What every engine calls. A shard that is done already is left as it is, so a call may be repeated."""
 
-    def __init__(self, plan: Plan, settings: Settings) -> None:
+    def __init__(self, plan: Plan, settings: Settings, threads: int = 1) -> None:
         self.plan, self.settings = plan, settings
         module, _, name = settings.loader.partition(":")
-        self.model = getattr(import_module(module), name)(settings)
+        self.model = getattr(import_module(module), name)(settings, threads)
         self.translator = DocumentTranslator(self.model, settings)
         self.readers: dict[int, Reader] = {}
 

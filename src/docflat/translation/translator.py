@@ -180,7 +180,7 @@ class Translator:
 
     def count_tokens(self, translations: Sequence[str]) -> int:
         """How many subwords translations have."""
-        return sum(map(len, self.folder.subwords.encode_batch(translations, "target")))
+        return sum(map(len, self.model.subwords.encode_batch(translations, "target")))
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
         """How far each word of a translation stands for each of its sentence; None where that cannot be told."""

@@ -65,7 +65,7 @@ def translated(document: Sequence[str]) -> list[str]:
     return [f"{place}:{text[::-1]}" if text else "" for place, text in enumerate(document)]
 
 
-def load(settings: Settings) -> Stub:
+def load(settings: Settings, threads: int) -> Stub:
     note(f"{os.getpid()} loaded")
     return Stub()
 

@@ -66,7 +66,7 @@ class _Pool:
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, self.plan, self.settings), daemon=True)
+        process = context.Process(target=_work, args=(theirs, self.plan, self.settings, self.threads), daemon=True)
         with _environment({name: str(self.threads) for name in _THREADS}):
             process.start()
         theirs.close()
@@ -134,14 +134,14 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _work(connection: Connection, plan: Plan, settings: Settings) -> None:
+def _work(connection: Connection, plan: Plan, settings: Settings, threads: int) -> None:
     """A worker: shards in, receipts out, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; this one ends with the first
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         from docflat.bulk.translate_shard import TranslateShard
 
-        translate = TranslateShard(plan, settings)
+        translate = TranslateShard(plan, settings, threads)
         connection.send(("ready", None))
         while True:
             connection.send(("done", translate(connection.recv())))

@@ -27,7 +27,7 @@ class TranslateShards:
 
         if not (plan.out / "plan.json").exists():
             raise InputError(f"is not to be seen from {socket.gethostname()}: machines must share it", plan.out)
-        self.translate = TranslateShard(plan, settings)
+        self.translate = TranslateShard(plan, settings, threads)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         receipts, faults = [], []
