@@ -22,6 +22,7 @@ from docflat.cli import (
     context,
     contrast,
     contrast_build,
+    edit,
     evaluate,
     export,
     inspect,
@@ -78,6 +79,12 @@ VERBS: tuple[Verb, ...] = (
         "docflat translate manual.docx --glossary terms.tsv --suffix de\n"
         "docflat translate < speech.en > speech.de",
         translate,
+    ),
+    Verb(
+        "edit",
+        "change only those words of a translation, by any system, that context asks for",
+        "docflat edit speech.en speech.de -o speech.edited.de",
+        edit,
     ),
     Verb(
         "bulk",

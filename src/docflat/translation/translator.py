@@ -18,12 +18,14 @@ from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.settings import DecodingSettings
 from docflat.engines import loading
 from docflat.engines.loading import LoadedModel
+from docflat.support.errors import InputError
 from docflat.support.punctuation import SENTENCE_ENDS
 from docflat.translation.repairing import repair, translate_and_repair
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
     from docflat.decoding.alignment import Aligner, Weights
+    from docflat.editing.editor import Editor, Revision
     from docflat.translation.file_report import FileReport
 
 _BLANKS = re.compile(r"\s+")
@@ -191,6 +193,35 @@ class Translator:
         from docflat.decoding.alignment import Aligner
 
         return Aligner(self.model)
+
+    def edit(
+        self, sentences: Sequence[str], drafts: Sequence[str], languages: tuple[str, str] | None = None
+    ) -> list[Revision]:
+        """Another system's translation of a document, with those words changed that context asks for.
+
+        languages: of a model that did not come with docflat.
+        """
+        if len(sentences) != len(drafts):
+            raise ValueError(f"{len(sentences)} sentences, but {len(drafts)} drafts")
+        (revisions,) = self.editor(languages).edit([list(zip(sentences, drafts, strict=True))])
+        return revisions
+
+    def editor(self, languages: tuple[str, str] | None = None) -> Editor:
+        """What edits drafts of documents."""
+        from docflat.decoding.scoring import Scorer
+        from docflat.editing.editor import Editor
+        from docflat.editing.languages import find_language
+
+        languages = languages or self.languages
+        if languages is None:
+            raise InputError("say which languages the drafts are from and to: nobody knows those of this model")
+        language = find_language(languages)
+        rows = self.model.config.rows
+        if not (rows.context and rows.target_context and self.decoder.drafts_alone):
+            raise InputError(
+                "editing needs a model that was trained with the sentences before, and without (context_free)"
+            )
+        return Editor(Scorer(self.model), self.model.subwords, self.align, language)
 
     def score(self, sentences: Sequence[str], translations: Sequence[str], context: bool = True) -> list[float]:
         """Log-probability of each given translation, with the others as its context, or of each alone."""

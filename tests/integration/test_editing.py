@@ -1,0 +1,65 @@
+"""`docflat edit` with the model that comes with docflat."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docflat import Translator
+from docflat.cli.dispatch import run
+from docflat.support.errors import InputError
+
+ENGLISH = "The machine is new.\nIt works well.\n\nThe report is long.\nIt will be published tomorrow.\nIt is raining.\n"
+GERMAN = (
+    "Die Maschine ist neu.\nEs funktioniert gut.\n\n"
+    "Der Bericht ist lang.\nSie wird morgen veröffentlicht.\nEs regnet.\n"
+)
+EDITED = GERMAN.replace("Es funktioniert", "Sie funktioniert").replace("Sie wird", "Er wird")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    source, draft = tmp_path / "text.en", tmp_path / "text.de"
+    source.write_text(ENGLISH, encoding="utf-8")
+    draft.write_text(GERMAN, encoding="utf-8")
+    return source, draft
+
+
+def test_pronouns_of_a_draft_follow_their_nouns(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    source, draft = files
+    assert run(["edit", str(source), str(draft)]) == 0
+    out = draft.with_name("text.edited.de")
+    assert out.read_text(encoding="utf-8") == EDITED
+    told = capsys.readouterr().out
+    assert f"{draft}:2: Es -> Sie for 'it'" in told
+    assert f"2 of 5 sentences edited -> {out}" in told
+    assert draft.read_text(encoding="utf-8") == GERMAN
+
+
+def test_changes_as_json(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, draft = files
+    assert run(["edit", str(source), str(draft), "--json", "-o", str(tmp_path / "new.de")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["sentences"] == 5
+    assert [edit["changes"][0]["new"] for edit in told["edited"]] == ["Sie", "Er"]
+
+
+def test_nothing_is_written_over(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    source, draft = files
+    assert run(["edit", str(source), str(draft), "-o", str(draft)]) == 2
+    assert "would be overwritten" in capsys.readouterr().err
+    source.write_text(ENGLISH.replace("\n\n", "\n"), encoding="utf-8")
+    assert run(["edit", str(source), str(draft)]) == 2
+    assert not draft.with_name("text.edited.de").exists()
+
+
+def test_the_python_api() -> None:
+    translator = Translator.load()
+    source, draft = (text.split("\n\n")[0].splitlines() for text in (ENGLISH, GERMAN))
+    assert [revision.text for revision in translator.edit(source, draft)] == EDITED.split("\n\n")[0].splitlines()
+    with pytest.raises(InputError, match="from de to en cannot be edited; there is en to de"):
+        translator.edit(source, draft, languages=("de", "en"))
+    with pytest.raises(ValueError, match="2 sentences, but 1 drafts"):
+        translator.edit(source, draft[:1])
