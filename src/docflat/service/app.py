@@ -21,6 +21,7 @@ from docflat.service import (
     jobs_api,
     libretranslate,
     libretranslate_files,
+    openapi,
     operations,
     page,
 )
@@ -64,7 +65,12 @@ _TEXTS: tuple[Entry, ...] = (
 TABLE: tuple[Entry, ...] = (
     Entry("GET", "/", page.show, open=True),
     Entry("POST", "/", page.translate),
+    Entry("POST", "/files", page.send_files),
+    Entry("POST", "/key", page.set_key, open=True),
+    Entry("GET", "/jobs/{id}", page.show_job),
+    Entry("POST", "/jobs/{id}/delete", page.delete_job),
     Entry("GET", "/static/{name}", page.static, open=True),
+    Entry("GET", "/openapi.json", openapi.show, open=True),
     Entry("GET", "/health", operations.health, open=True),
     Entry("GET", "/ready", operations.ready, open=True),
     Entry("GET", "/metrics", operations.metrics, open=True),
@@ -81,6 +87,7 @@ TABLE: tuple[Entry, ...] = (
     Entry("GET", "/api/jobs/{id}/result", jobs_api.result),
     Entry("GET", "/api/jobs/{id}/files/{number}/result", jobs_api.result),
     Entry("GET", "/api/jobs/{id}/report", jobs_api.report),
+    Entry("GET", "/api/jobs/{id}/side-by-side", page.side_by_side),
     Entry("POST", "/v2/document", deepl_documents.upload),
     Entry("GET", "/v2/document/{id}", deepl_documents.status),
     Entry("POST", "/v2/document/{id}", deepl_documents.status),
@@ -169,7 +176,7 @@ async def _key(request: Request) -> str:
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() in ("bearer", "deepl-auth-key"):
         return key.strip()
-    if cookie := request.cookies.get("docflat-key"):
+    if cookie := request.cookies.get(page.COOKIE):
         return cookie
     parameters = await parameters_of(request)
     for name in ("api_key", "auth_key"):

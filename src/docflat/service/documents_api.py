@@ -36,6 +36,8 @@ async def translate(request: Request) -> Response:
         result = await service.translate(request, asked)
         answer |= {"texts": result["texts"], "source": model.source, "target": model.target}
         answer |= {"sentences": result.get("rows", []), "changed": result.get("changed", 0)}
+        if "parts" in result:
+            answer["parts"] = result["parts"]
     if detected is not None:
         answer["detected"] = {"language": detected.language, "confidence": round(detected.confidence, 3)}
     return JSONResponse(answer)

@@ -146,6 +146,10 @@ class Jobs:
         await asyncio.gather(*self._loops, return_exceptions=True)
         await asyncio.gather(*(process.stop() for process in self.processes))
 
+    @property
+    def ready(self) -> bool:
+        return any(process.ready for process in self.processes)
+
     # What clients ask.
 
     @property

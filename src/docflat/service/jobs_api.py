@@ -17,7 +17,7 @@ from docflat.service.entries import read_entries
 from docflat.service.jobs import Job, JobFile, Order
 from docflat.service.languages import base, find_model
 from docflat.service.libretranslate import service_of
-from docflat.service.problems import Problem
+from docflat.service.problems import Problem, language_of
 from docflat.service.service import Service
 from docflat.service.settings import Model
 from docflat.service.wording import say
@@ -57,10 +57,6 @@ def _describe_file(service: Service, job: Job, file: JobFile, language: str) -> 
         values = {name: value for name, value in file.fault.items() if name != "code"}
         found |= {"code": file.fault["code"], "error": say(file.fault["code"], language, **values)}
     return found
-
-
-def language_of_client(request: Request) -> str:
-    return "de" if request.headers.get("accept-language", "").lower().startswith("de") else "en"
 
 
 def job_of(request: Request) -> Job:
@@ -129,11 +125,11 @@ async def create(request: Request) -> Response:
     files = [(file, file.filename or "") for name, file in parameters.files if name != "glossary"]
     job, _ = await add_files(service, [(file, name) for file, name in files if name or file.size], order)
     location = f"{request.scope.get('root_path', '')}/api/jobs/{job.id}"
-    return JSONResponse(describe(service, job, language_of_client(request)), 201, {"Location": location})
+    return JSONResponse(describe(service, job, language_of(request)), 201, {"Location": location})
 
 
 async def show(request: Request) -> Response:
-    return JSONResponse(describe(service_of(request), job_of(request), language_of_client(request)))
+    return JSONResponse(describe(service_of(request), job_of(request), language_of(request)))
 
 
 async def delete(request: Request) -> Response:
@@ -170,7 +166,7 @@ async def events(request: Request) -> Response:
 
     Several jobs with commas between them: browsers open six connections to a server at most.
     """
-    service, language = service_of(request), language_of_client(request)
+    service, language = service_of(request), language_of(request)
     ids = list(dict.fromkeys(request.path_params["id"].split(",")))
     if len(ids) > _MOST_WATCHED:
         raise Problem(400, "too_many_texts", count=len(ids), most=_MOST_WATCHED)

@@ -15,9 +15,19 @@ NAMES = {
     "zh": "Chinese",
 }  # fmt: skip
 
+GERMAN_NAMES = {
+    "ar": "Arabisch", "bg": "Bulgarisch", "ca": "Katalanisch", "cs": "Tschechisch", "da": "Dänisch", "de": "Deutsch",
+    "el": "Griechisch", "en": "Englisch", "eo": "Esperanto", "es": "Spanisch", "et": "Estnisch", "fa": "Persisch",
+    "fi": "Finnisch", "fr": "Französisch", "ga": "Irisch", "he": "Hebräisch", "hi": "Hindi", "hu": "Ungarisch",
+    "id": "Indonesisch", "it": "Italienisch", "ja": "Japanisch", "ko": "Koreanisch", "lt": "Litauisch",
+    "lv": "Lettisch", "nb": "Norwegisch", "nl": "Niederländisch", "pl": "Polnisch", "pt": "Portugiesisch",
+    "ro": "Rumänisch", "ru": "Russisch", "sk": "Slowakisch", "sl": "Slowenisch", "sv": "Schwedisch", "th": "Thai",
+    "tr": "Türkisch", "uk": "Ukrainisch", "vi": "Vietnamesisch", "zh": "Chinesisch",
+}  # fmt: skip
 
-def name_of(code: str) -> str:
-    return NAMES.get(code, code)
+
+def name_of(code: str, language: str = "en") -> str:
+    return (GERMAN_NAMES if language == "de" else NAMES).get(code, code)
 
 
 def base(code: str) -> str:

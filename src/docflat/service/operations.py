@@ -15,10 +15,11 @@ async def health(request: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """The models answer too."""
-    if not service_of(request).texts.ready:
+    """The models answer too. Files are taken while no process for them is there: they wait."""
+    service = service_of(request)
+    if not service.texts.ready:
         raise Problem(503, "not_ready", 5)
-    return JSONResponse({"status": "ready"})
+    return JSONResponse({"status": "ready", "documents": service.jobs.ready})
 
 
 async def metrics(request: Request) -> Response:

@@ -1,39 +1,46 @@
-"""The page: a form that works without JavaScript, and its style and script."""
+"""The page: a form that works without JavaScript, and what its script and style need."""
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from docflat.service.bodies import parameters_of
+from docflat.formats import FORMATS
+from docflat.service.bodies import Parameters, parameters_of
+from docflat.service.jobs import Job
+from docflat.service.jobs_api import add_files, describe, job_of, read_glossary, read_order, read_terms
+from docflat.service.languages import find_model, name_of
 from docflat.service.libretranslate import service_of
-from docflat.service.problems import Problem
+from docflat.service.problems import Problem, language_of
+from docflat.service.settings import Model
 from docflat.service.texts import TextRequest
-from docflat.service.wording import say
+from docflat.service.wording import WORDING, say
 
-_STATIC = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_STATIC = {
+    "style.css": "text/css",
+    "page.js": "text/javascript",
+    "jobs.js": "text/javascript",
+    "glossary.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+_MOST_SHOWN = 20_000  # sentences of a file side by side; a browser is slow at more
+COOKIE = "docflat-key"
 
 
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=PackageLoader("docflat.service", "page"), autoescape=select_autoescape(default=True), trim_blocks=True
+        loader=PackageLoader("docflat.service", "page"),
+        autoescape=select_autoescape(default=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-
-
-def language_of(request: Request) -> str:
-    """English or German: as the address says, or as the browser prefers."""
-    if (chosen := request.query_params.get("lang")) in ("en", "de"):
-        return str(chosen)
-    for part in request.headers.get("accept-language", "").lower().split(","):
-        if part.strip()[:2] in ("en", "de"):
-            return part.strip()[:2]
-    return "en"
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -42,11 +49,12 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     return HTMLResponse(
         page.render(
             language=language,
-            say=lambda code, **given: say(code, language, **given),
+            say=lambda code, **parts: say(code, language, **parts),
             root=request.scope.get("root_path", ""),
             **values,
         ),
         status,
+        headers={"Vary": "Accept-Language, Cookie"},
     )
 
 
@@ -56,29 +64,125 @@ async def show(request: Request) -> Response:
 
 def _index(request: Request, status: int = 200, **values: Any) -> Response:
     service = service_of(request)
-    return render(request, "index.html", status, settings=service.settings, keys=service.keys is not None, **values)
+    known = service.keys is None or service.keys.owner(request.cookies.get(COOKIE, "")) is not None
+    language = language_of(request)
+    words = {code[5:]: WORDING[code][language == "de"] for code in WORDING if code.startswith("page_")}
+    models = service.settings.models
+    pairs = [(model.name, name_of(model.source, language), name_of(model.target, language)) for model in models]
+    given: dict[str, Any] = {"text": "", "glossary": "", "terms": "", "compare": True, "pair": pairs[0][0], **values}
+    return render(
+        request,
+        "index.html",
+        status,
+        settings=service.settings,
+        known=known,
+        pairs=pairs,
+        kinds=" ".join(FORMATS),
+        words=words,
+        **given,
+    )
+
+
+def _model_of(request: Request, parameters: Parameters) -> Model:
+    settings = service_of(request).settings
+    source, _, target = parameters.text("pair", settings.models[0].name).partition("-")
+    return find_model(settings, source, target)
 
 
 async def translate(request: Request) -> Response:
     """The form of one text, without JavaScript."""
     service = service_of(request)
-    text = ""
+    filled: dict[str, Any] = {}
     try:
         parameters = await parameters_of(request)
-        text = parameters.text("text", "")
-        pair = parameters.text("pair", service.settings.models[0].name)
-        source, _, target = pair.partition("-")
-        model, _ = await service.choose(source, target, [text])
-        translation = text
-        if model is not None:
-            asked = TextRequest(model, (text.replace("\r\n", "\n"),), compare=True)
-            answer = await service.translate(request, asked)
-            translation = answer["texts"][0]
-        return _index(request, text=text, translation=translation)
+        filled = {name: parameters.text(name, "") for name in ("text", "glossary", "terms")}
+        filled["compare"] = parameters.flag("compare", False)
+        model = _model_of(request, parameters)
+        filled["pair"] = model.name
+        asked = TextRequest(
+            model,
+            (filled["text"].replace("\r\n", "\n"),),
+            terms=read_terms(parameters),
+            glossary=tuple((await read_glossary(parameters)).items()),
+            compare=filled["compare"],
+        )
+        answer = await service.translate(request, asked)
+        parts = answer.get("parts") or [[answer["texts"][0], None]]
+        return _index(request, parts=parts, changed=answer.get("changed", 0), **filled)
     except Problem as problem:
-        found = _index(request, problem.status, text=text, problem=problem.text(language_of(request)))
-        found.headers.update(problem.headers)
-        return found
+        return _with_problem(request, problem, **filled)
+
+
+def _with_problem(request: Request, problem: Problem, **values: Any) -> Response:
+    found = _index(request, problem.status, problem=problem.text(language_of(request)), **values)
+    found.headers.update(problem.headers)
+    return found
+
+
+async def send_files(request: Request) -> Response:
+    """The form of files, without JavaScript: a job, and a page that follows it."""
+    service = service_of(request)
+    try:
+        parameters = await parameters_of(request)
+        files = [(file, file.filename or "") for name, file in parameters.files if file.filename or file.size]
+        order = await read_order(request, parameters, _model_of(request, parameters))
+        job, _ = await add_files(service, files, order)
+    except Problem as problem:
+        return _with_problem(request, problem)
+    return RedirectResponse(_address(request, job), 303)
+
+
+def _address(request: Request, job: Job) -> str:
+    return f"{request.scope.get('root_path', '')}/jobs/{job.id}?lang={language_of(request)}"
+
+
+async def show_job(request: Request) -> Response:
+    service = service_of(request)
+    try:
+        job = job_of(request)
+    except Problem as problem:
+        return _with_problem(request, problem)
+    return render(request, "job.html", job=describe(service, job, language_of(request)))
+
+
+async def delete_job(request: Request) -> Response:
+    try:
+        await service_of(request).jobs.delete(job_of(request))
+    except Problem as problem:
+        return _with_problem(request, problem)
+    return RedirectResponse(f"{request.scope.get('root_path', '')}/?lang={language_of(request)}", 303)
+
+
+async def side_by_side(request: Request) -> Response:
+    """Sentences and translations beside each other; what context changed is marked."""
+    service, job = service_of(request), job_of(request)
+    if not job.order.compare:
+        raise Problem(409, "no_comparison")
+    if job.ended is None:
+        raise Problem(409, "job_running", 2)
+    files = []
+    for file in job.files:
+        if file.state == "done":
+            try:
+                rows = json.loads(service.jobs.spool.sentences(job.id, file.number).read_bytes())
+            except OSError:  # deleted since
+                raise Problem(404, "no_job") from None
+            changed = (file.report or {}).get("changed", 0)
+            files.append({"name": file.name, "rows": rows[:_MOST_SHOWN], "changed": changed, "total": len(rows)})
+    return render(request, "side_by_side.html", files=files, job=job)
+
+
+async def set_key(request: Request) -> Response:
+    """The key of whoever uses the page, as a cookie that only this server gets."""
+    parameters = await parameters_of(request)
+    service = service_of(request)
+    key = parameters.text("key", "").strip()
+    if service.keys is None or service.keys.owner(key) is None:
+        return _with_problem(request, Problem(401, "key"))
+    found = RedirectResponse(f"{request.scope.get('root_path', '')}/?lang={language_of(request)}", 303)
+    secure = request.url.scheme == "https"
+    found.set_cookie(COOKIE, key, max_age=31_536_000, httponly=True, samesite="strict", secure=secure)
+    return found
 
 
 async def static(request: Request) -> Response:

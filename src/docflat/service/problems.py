@@ -33,6 +33,16 @@ class Problem(Exception):
         return headers
 
 
+def language_of(request: HTTPConnection) -> str:
+    """English or German: as the address says, or as the browser prefers."""
+    if (chosen := request.query_params.get("lang")) in ("en", "de"):
+        return str(chosen)
+    for part in request.headers.get("accept-language", "").lower().split(","):
+        if part.strip()[:2] in ("en", "de"):
+            return part.strip()[:2]
+    return "en"
+
+
 def answer(problem: Problem, request: HTTPConnection) -> JSONResponse:
     """DeepL's clients look for `message`, LibreTranslate's for `error`; ours has a code beside it."""
     path = request.url.path.removeprefix(request.scope.get("root_path", ""))
@@ -40,8 +50,7 @@ def answer(problem: Problem, request: HTTPConnection) -> JSONResponse:
         body = {"message": problem.text()}
         status = 403 if problem.status == 401 else problem.status  # DeepL's own for a key that it does not know
     elif path.startswith("/api/"):
-        language = request.headers.get("accept-language", "en")
-        body = {"error": problem.text("de" if language.lower().startswith("de") else "en"), "code": problem.code}
+        body = {"error": problem.text(language_of(request)), "code": problem.code}
         status = problem.status
     else:
         body = {"error": problem.text()}

@@ -25,6 +25,7 @@ from docflat.translation.side_by_side import mark_changes
 
 Done = Callable[[int], None]
 Row = dict[str, Any]
+Part = tuple[str, str | None]  # of a translation, and what stands there without context; None: the same
 
 _MOST_SHOWN = 20  # sentences of a report that have other numbers or terms than they should
 ALONE: dict[str, Any] = {"mode": "sentence"}  # decoding settings of a sentence without context
@@ -96,7 +97,27 @@ def translate_texts(translator: Translates, task: Message, done: Done) -> Messag
     if task["compare"]:
         answer["rows"] = compare(translator, report.rows, done)
         answer["changed"] = sum(map(is_changed, answer["rows"]))
+        if len(texts) == 1 and not before and task["format"] == "text":
+            answer["parts"] = mark_in_text(answer["texts"][0], answer["rows"])
     return answer
+
+
+def mark_in_text(text: str, rows: Sequence[Row]) -> list[Part]:
+    """A whole translation in parts, as those of its sentences are."""
+    found: list[Part] = []
+    place = 0
+    for row in rows:
+        start = text.find("".join(part for part, _ in row["parts"]), place)
+        if start < 0:  # with its blanks as they were in the source
+            continue
+        for part, instead in [(text[place:start], None), *row["parts"]]:
+            place += len(part)
+            if instead is None and found and found[-1][1] is None:
+                found[-1] = (found[-1][0] + part, None)
+            else:
+                found.append((part, instead))
+    found.append((text[place:], None))
+    return [part for part in found if part[0]]
 
 
 def _unsplit(translator: Translates, task: Message, done: Done, settings: Mapping[str, Any]) -> Message:
