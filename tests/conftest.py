@@ -161,6 +161,8 @@ def literal_row(documents: Sequence[Document], number: int, place: int, context:
     before = range(max(0, place - context), place)
     x, y = document[place]
     source_pieces = [*([start(i), *document[i][0]] for i in before), [start(place), *x, layout.eos]]
+    if not layout.source_starts:
+        source_pieces = [*([*document[i][0], layout.eos] for i in before), [*x, layout.eos]]
     target_pieces = [*([start(i), *document[i][1]] for i in before), [start(place), *y]]
     if not layout.target_context:
         target_pieces = target_pieces[-1:]

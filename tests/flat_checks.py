@@ -16,6 +16,7 @@ PLAIN = Layout(eos=2, bos=1, first_index=100, index_tokens=6)
 SOURCE_ONLY = replace(INDEXED, target_context=False)
 SLOT = replace(INDEXED, vector_slot=True)
 SELECTIONS = replace(INDEXED, selections=("context", "previous", "recurrence"))
+ENDS_ONLY = replace(SELECTIONS, source_starts=False)
 LAYOUTS = {"index": INDEXED, "bos": PLAIN, "source only": SOURCE_ONLY, "slot": SLOT, "selections": SELECTIONS}
 
 

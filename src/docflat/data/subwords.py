@@ -36,8 +36,8 @@ _MODEL_SETTINGS = (
     "byte_fallback",
     "ignore_merges",
 )
-# Our one addition to tokenizer.json, only made with Moses: the tokenizers library refuses a file with unknown
-# keys, as it should when it does not know how to tokenise. Without Moses the file is an ordinary one.
+# Our one addition to tokenizer.json, only made with Moses and by imported models: the tokenizers library refuses a
+# file with unknown keys, as it should when it does not know how to tokenise. Without it the file is an ordinary one.
 OWN_KEY = "docflat"
 
 
@@ -89,7 +89,7 @@ class Subwords:
         """What tokenizer.json calls each id."""
         return [self._tokenizer.id_to_token(number) or "" for number in range(self.size)]
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
+    def pieces(self, ids: Sequence[int], side: SideName = "target") -> list[str]:
         """What each id stands for, with the blank before a word; of a character in several ids, the last one has it."""
         names = [self._tokenizer.id_to_token(int(number)) or "" for number in ids]
         joined = decoders.ByteLevel()
@@ -135,7 +135,7 @@ class Subwords:
         source, target = (None, None) if moses is None else (_Moses(moses[0]), _Moses(moses[1]))
         tokenizer.train_from_iterator(_lists((texts, source), (target_texts, target)), trainer)
         tokenizer.add_special_tokens(
-            [AddedToken(name, normalized=False, special=True) for name in _index_names(index_tokens)]
+            [AddedToken(name, normalized=False, special=True) for name in index_names(index_tokens)]
         )
         return cls(tokenizer, index_tokens, moses)
 
@@ -156,7 +156,14 @@ class Subwords:
         moses = None
         # Read here only where our key may be in it: the library reads it in half the time.
         content = json.loads(text) if f'"{OWN_KEY}"' in text else {}
-        if OWN_KEY in content:
+        if isinstance(content, dict) and OWN_KEY in content:
+            if "sentencepiece" in content[OWN_KEY]:
+                from docflat.data.sentencepieces import SentencePieces
+
+                try:
+                    return SentencePieces.of_mapping(content[OWN_KEY]["sentencepiece"])
+                except (TypeError, LookupError) as error:
+                    raise ValueError(f"cannot read its entry {OWN_KEY!r}") from error
             try:
                 moses = (str(content[OWN_KEY]["moses"][0]), str(content[OWN_KEY]["moses"][1]))
             except (TypeError, LookupError) as error:
@@ -173,7 +180,7 @@ class Subwords:
         last = re.fullmatch("<([1-9][0-9]{0,8})>", (size and tokenizer.id_to_token(size - 1)) or "")
         index_tokens = int(last[1]) if last else 0
         places = [*range(len(SPECIALS)), *range(max(0, size - index_tokens), size)]
-        names = [*SPECIALS, *_index_names(min(index_tokens, size))]
+        names = [*SPECIALS, *index_names(min(index_tokens, size))]
         if not index_tokens or [tokenizer.id_to_token(place) for place in places] != names:
             raise ValueError("its special tokens are not those of docflat")
         return cls(tokenizer, index_tokens, moses)
@@ -211,7 +218,7 @@ def _settings(tokenizer: Tokenizer) -> list[Any]:
     return [*spelled, *model, tokenizer.truncation, tokenizer.padding]
 
 
-def _index_names(count: int) -> list[str]:
+def index_names(count: int) -> list[str]:
     return [f"<{place}>" for place in range(1, count + 1)]
 
 

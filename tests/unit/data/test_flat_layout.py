@@ -16,7 +16,7 @@ from docflat.data.flat_layout import Layout, flatten_batch, flatten_side
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import MIXED, Rows
 from docflat.model.batch import Side
-from flat_checks import INDEXED, LAYOUTS, SELECTIONS, check_batch, check_side
+from flat_checks import ENDS_ONLY, INDEXED, LAYOUTS, SELECTIONS, check_batch, check_side
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
@@ -60,6 +60,15 @@ def test_a_target_of_nothing_but_empty_sentences_can_be_laid_out() -> None:
     rows = Rows(np.arange(3), np.array([0, 1, 2]), np.arange(3), np.arange(3), np.zeros(3, dtype=np.int64))
     side = flatten_side(target, rows, INDEXED, close=False)
     assert side.tokens.tolist() == [100, 100, 101, 100, 101, 102]
+
+
+@pytest.mark.parametrize("context", [0, 3])
+def test_a_source_side_without_start_symbols_ends_every_sentence_with_the_end(context: int) -> None:
+    documents = numbered_documents(ragged_lengths(np.random.default_rng(7), documents=5))
+    rows = literal_rows(documents, RowSettings(context=context), ENDS_ONLY)
+    corpus = corpus_of(documents)
+    batch = flatten_batch(corpus.source, corpus.target, rows_array(rows), ENDS_ONLY)
+    check_batch(batch, rows, [row.document for row in rows], ENDS_ONLY)
 
 
 def test_a_sentence_that_ends_the_corpus_and_a_sentence_of_5000_tokens() -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from docflat.data.row_settings import RowSettings
-from docflat.model.sizes import ModelSizes
+from docflat.model.sizes import Architecture, ModelSizes
 from docflat.reproduce.grid import CONTROL
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
@@ -245,7 +245,7 @@ FULL = Recipe(
         ),
         Stage("doc2doc", rows=RowSettings(window=4)),
     ),
-    ModelSizes(8, 2, 10, 1, 2),
+    ModelSizes(8, 2, 10, 1, 2, Architecture(activation="swish")),
     seed=0,
     precision="fp16",
     compile=True,
