@@ -19,8 +19,8 @@ class RowSettings:
     mixed: float | None = None  # share of groups put together from several documents; none: the system's own
     max_tokens: int = 512  # a longer row loses its oldest context; a sentence longer than that is left out
     context_free: float = 0.0  # share of documents trained as lone sentences, so one model can do both passes
-    source_starts: bool = True  # start symbols on the source side too; false: instead </s> ends every sentence there
     index_shift: float = 0.1  # share of documents whose count starts anywhere, so that all indices are learned
+    source_starts: bool = True  # start symbols on the source side too; false: instead </s> ends every sentence there
 
     def __post_init__(self) -> None:
         for name in ("context", "window"):

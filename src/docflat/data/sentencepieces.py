@@ -37,7 +37,7 @@ class SentencePieces(Subwords):
         self.moses = None
         self.text_size = len(SPECIALS) + max(map(len, self.vocabularies))
         self.size = self.text_size + index_tokens
-        self._processors = [_processor(model) for model in models]
+        self._processors = [processor_of(model) for model in models]
         self._ids = [{piece: number for number, piece in enumerate(side, len(SPECIALS))} for side in self.vocabularies]
 
     @cached_property
@@ -106,7 +106,8 @@ class SentencePieces(Subwords):
         return index_names(number - self.text_size + 1)[-1]
 
 
-def _processor(model: bytes) -> Any:
+def processor_of(model: bytes) -> Any:
+    """SentencePiece's own object. Raises ValueError for what is no model."""
     try:
         import sentencepiece
     except ImportError:

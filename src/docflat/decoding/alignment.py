@@ -196,7 +196,7 @@ class _Pair:
         names: tuple[SideName, SideName] = ("source", "target")
         for text, side in zip(texts, names, strict=True):
             ids = subwords.encode(text, side)
-            sides.append(_Subwords(ids, _places(text, subwords.pieces(ids)), find_words(text)))
+            sides.append(_Subwords(ids, _places(text, subwords.pieces(ids, side)), find_words(text)))
         return cls(*sides) if all(side.places and side.words for side in sides) else None
 
     @property

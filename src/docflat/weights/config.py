@@ -33,6 +33,7 @@ class ModelConfig:
     sizes: ModelSizes
     options: dict[str, Any]
     rows: RowSettings  # as in training: how much local context, which rows see each other
+    languages: tuple[str, str] | None = None  # source and target, in two letters where they have them; None: not known
     model_type: str = "docflat"
     format: int = FORMAT
 

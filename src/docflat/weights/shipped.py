@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from docflat.weights.config import read_config
+
 MODELS = Path(__file__).parent / "models"
 ENGLISH_GERMAN = MODELS / "en-de"
 
@@ -15,6 +17,8 @@ def model_folder(name: str) -> Path:
 
 
 def languages_of(folder: Path) -> tuple[str, str] | None:
-    """Source and target language of a model that comes with docflat, by its name; None: of another nobody knows."""
-    source, _, target = folder.name.partition("-")
-    return (source, target) if folder.parent == MODELS else None
+    """Source and target language: of a model that comes with docflat by its name, of others as their folders say."""
+    if folder.parent == MODELS:
+        source, _, target = folder.name.partition("-")
+        return source, target
+    return read_config(folder).languages
