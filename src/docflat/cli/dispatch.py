@@ -25,7 +25,9 @@ from docflat.cli import (
     edit,
     evaluate,
     export,
+    import_model,
     inspect,
+    models,
     prepare,
     probe,
     reproduce,
@@ -147,6 +149,19 @@ VERBS: tuple[Verb, ...] = (
         "show which sentences of a document read which, and how far the gates open",
         "docflat inspect --model runs/first/model --source speech.en --window 0 --out runs/inspect",
         inspect,
+    ),
+    Verb(
+        "import",
+        "make a model folder of a Marian or OPUS-MT model that others trained",
+        "docflat import Helsinki-NLP/opus-mt-en-fr\n"
+        "docflat import downloads/opus-mt-fr-en -o models/fr-en --languages fr en",
+        import_model,
+    ),
+    Verb(
+        "models",
+        "list the models that there are to translate with",
+        "docflat models",
+        models,
     ),
     Verb(
         "export",

@@ -21,7 +21,7 @@ _TWO_LETTERS: dict[str, str] = {}
 for _entry in _TABLE.strip().replace("\n", "|").split("|"):
     _two, _three, _name = _entry.split(" ", 2)
     NAMES[_two] = _name
-    _TWO_LETTERS.update({one: _two for one in _three.split(",")})
+    _TWO_LETTERS.update(dict.fromkeys(_three.split(","), _two))
 
 
 def language_code(text: str) -> str:

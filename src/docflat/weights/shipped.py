@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from docflat.weights.config import read_config
+from docflat.support.errors import InputError
 
 MODELS = Path(__file__).parent / "models"
 ENGLISH_GERMAN = MODELS / "en-de"
 
 
+def imported_models() -> Path:
+    """Where `docflat import` puts models: $DOCFLAT_MODELS, or a folder of the user's data."""
+    if named := os.environ.get("DOCFLAT_MODELS"):
+        return Path(named)
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "docflat" / "models"
+
+
 def model_folder(name: str) -> Path:
-    """A folder by its path; or, where there is none, a model that comes with docflat by its name."""
-    path, shipped = Path(name), MODELS / name
-    return shipped if not path.exists() and shipped.parent == MODELS and shipped.is_dir() else path
+    """A folder by its path; or, where there is none, a model that comes with docflat or was imported, by its name."""
+    path = Path(name)
+    if path.exists():
+        return path
+    for room in (MODELS, imported_models()):
+        if (room / name).parent == room and (room / name).is_dir():
+            return room / name
+    return path
 
 
 def languages_of(folder: Path) -> tuple[str, str] | None:
@@ -21,4 +34,9 @@ def languages_of(folder: Path) -> tuple[str, str] | None:
     if folder.parent == MODELS:
         source, _, target = folder.name.partition("-")
         return source, target
-    return read_config(folder).languages
+    from docflat.weights.config import read_config  # here: --help asks for names only
+
+    try:
+        return read_config(folder).languages
+    except InputError:  # whoever loads it will say so
+        return None

@@ -9,13 +9,14 @@ from safetensors.numpy import save_file
 from docflat.data.row_settings import RowSettings
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
-from docflat.support.languages import language_name
+from docflat.support.languages import language_code, language_name
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import find_system
 from docflat.weights.config import ModelConfig, write_json
 from docflat.weights.int8_files import pack, save_in_parts
 from docflat.weights.marian.foreign import ForeignModel
 from docflat.weights.marian.huggingface import read_huggingface
+from docflat.weights.marian.native import read_native
 
 SYSTEM = "sent2sent"
 LONGEST = 512  # tokens of a sentence, as in Marian's training
@@ -27,12 +28,14 @@ def read_foreign(folder: Path) -> ForeignModel:
         raise InputError("there is no such folder", folder)
     if (folder / "config.json").exists():
         return read_huggingface(folder)
-    raise InputError("not a Marian model: there is no config.json (Hugging Face's form)", folder)
+    if (folder / "decoder.yml").exists() or any(folder.glob("*.npz")):
+        return read_native(folder)
+    raise InputError("not a Marian model: it has neither config.json (Hugging Face's form) nor .npz and .spm", folder)
 
 
 def import_model(
     folder: Path, out: Path, languages: tuple[str, str] | None = None, int8: bool = True, force: bool = False
-) -> ForeignModel:
+) -> ModelConfig:
     """Write a model folder with the weights of a Marian model.
 
     languages: source and target, where its own files do not say. int8: a quarter of the size, and the fast products.
@@ -40,17 +43,20 @@ def import_model(
     foreign = read_foreign(folder)
     subwords = foreign.subwords()
     rows = find_system(SYSTEM).rows_of(RowSettings(source_starts=False, max_tokens=LONGEST))
-    known = languages or foreign.languages
+    if languages is None and foreign.languages is not None:
+        source, target = map(language_code, foreign.languages)
+        languages = (source, target)
+    config = ModelConfig(SYSTEM, foreign.sizes, {}, rows, languages)
     weights = foreign.laid_out(subwords)
     with whole_folder(out, force=force) as partial:
-        write_json(partial / "config.json", to_mapping(ModelConfig(SYSTEM, foreign.sizes, {}, rows, known)))
+        write_json(partial / "config.json", to_mapping(config))
         subwords.save(partial / "tokenizer.json")
-        (partial / "README.md").write_text(card(foreign, known), encoding="utf-8")
+        (partial / "README.md").write_text(card(foreign, languages), encoding="utf-8")
         if int8:
             save_in_parts(pack(weights), partial)
         else:
             save_file(weights, partial / "model.safetensors")
-    return foreign
+    return config
 
 
 def card(foreign: ForeignModel, languages: tuple[str, str] | None) -> str:

@@ -64,9 +64,7 @@ def read_native(folder: Path) -> ForeignModel:
     weights = Weights({name: array for name, array in tensors.items() if not name.startswith("special:")}, file)
     ours = dict(convert(weights, sizes, sides, bool(settings.get("tied-embeddings-all"))))
     weights.finish()
-    return ForeignModel(
-        sizes, ours, sides, models, None, folder.name, license_of(folder), (files[0], files[-1])
-    )
+    return ForeignModel(sizes, ours, sides, models, None, folder.name, license_of(folder), (files[0], files[-1]))
 
 
 def chosen(folder: Path, named: Any, pattern: str) -> list[Path]:
@@ -185,9 +183,9 @@ def convert(
             if side == "decoder":
                 yield from convert_attention(weights, f"{theirs}_context", f"{ours}.source_attention", dim)
             shapes = ((dim, sizes.feed_forward), (sizes.feed_forward, dim))
-            for number, name, shape in zip((1, 2), ("inner", "outer"), shapes, strict=True):
-                yield f"{ours}.feed_forward.{name}.weight", weights.take(f"{theirs}_ffn_W{number}", *shape).T
-                yield f"{ours}.feed_forward.{name}.bias", weights.take(f"{theirs}_ffn_b{number}", 1, shape[1])[0]
+            for nth, name, shape in zip((1, 2), ("inner", "outer"), shapes, strict=True):
+                yield f"{ours}.feed_forward.{name}.weight", weights.take(f"{theirs}_ffn_W{nth}", *shape).T
+                yield f"{ours}.feed_forward.{name}.bias", weights.take(f"{theirs}_ffn_b{nth}", 1, shape[1])[0]
             yield from convert_norm(weights, f"{theirs}_ffn_ffn", f"{ours}.feed_forward_norm", dim)
 
 
