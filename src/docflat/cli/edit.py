@@ -15,15 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from docflat.editing.editor import Revision
-    from docflat.translation.drafts import DraftDocument
+    from docflat.translation.draft_files import DraftDocument
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("source", type=Path, metavar="SOURCE", help="what was translated: text, a sentence a line")
-    parser.add_argument("draft", type=Path, metavar="DRAFT", help="its translation by any system, line by line")
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="OUT", help="file to write (default: DRAFT with .edited before its ending)"
+    what = (
+        "what was translated: a file of any format that docflat translates, or text of a sentence a line; or PO, XLIFF "
     )
+    parser.add_argument("source", type=Path, metavar="SOURCE", help=what + "or TMX, which hold both sides")
+    draft = "its translation by any system, in the same format"
+    parser.add_argument("draft", type=Path, nargs="?", metavar="DRAFT", help=draft)
+    out = "file to write (default: DRAFT with .edited before its ending)"
+    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help=out)
+    parser.add_argument("--lines", action="store_true", help="both files are text, a sentence a line")
+    parser.add_argument("--from", dest="source_language", default="en", metavar="CODE", help="default: en")
+    parser.add_argument("--to", dest="target_language", default="de", metavar="CODE", help="default: de")
     add_model_folder(parser)
     add_boundaries(parser)
     add_machine(parser)
@@ -32,14 +38,17 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     from docflat.support.atomic import write_whole
-    from docflat.translation.drafts import Lines
+    from docflat.translation.draft_files import read_drafts
 
-    out = arguments.out or arguments.draft.with_name(f"{arguments.draft.stem}.edited{arguments.draft.suffix}")
+    draft = arguments.draft or arguments.source
+    out = arguments.out or draft.with_name(f"{draft.stem}.edited{draft.suffix}")
     check_output(out)
-    if out.exists() and any(file.exists() and out.samefile(file) for file in (arguments.source, arguments.draft)):
+    if out.exists() and any(file.exists() and out.samefile(file) for file in (arguments.source, draft)):
         raise InputError("would be overwritten", out)
-    file = Lines(arguments.source, arguments.draft, arguments.boundaries)
-    editor = load_translator(arguments).editor()
+    languages = (arguments.source_language, arguments.target_language)
+    is_lines = arguments.lines or arguments.boundaries != "auto"
+    file = read_drafts(arguments.source, arguments.draft, arguments.boundaries, is_lines, languages)
+    editor = load_translator(arguments).editor(languages)
     with progress("editing", sum(len(document.pairs) for document in file.documents)) as advance:
         revisions = editor.edit([document.pairs for document in file.documents], advance)
     write_whole(out, file.render(revisions))

@@ -108,8 +108,8 @@ def _xliff_units(data: bytes, file: Path, languages: Languages | None) -> Iterat
             target = part.attributes.get("target-language") or xml.root.attributes.get("trgLang", "")
             turned = _is_reversed(source, target, languages, file, line)
         if state_of(place) == "done":
-            for pair in _xliff_pairs(place):
-                yield from _unit(*pair, turned, name, line)
+            for source_element, target_element in xliff_pairs(place):
+                yield from _unit(_text(source_element), _text(target_element), turned, name, line)
 
 
 def _unit(source: str, target: str, turned: bool, document: str, line: int) -> Iterator[TranslationUnit]:
@@ -118,7 +118,7 @@ def _unit(source: str, target: str, turned: bool, document: str, line: int) -> I
         yield TranslationUnit(*((target, source) if turned else (source, target)), document, line)
 
 
-def _xliff_pairs(place: Place) -> list[tuple[str, str]]:
+def xliff_pairs(place: Place) -> list[tuple[Element, Element]]:
     """The parts of a source with those of its target, or both whole."""
     assert place.target is not None  # its state says so
     parts = {piece.attributes.get("mid"): piece for piece in place.pieces if local(piece) == "mrk"}
@@ -128,8 +128,8 @@ def _xliff_pairs(place: Place) -> list[tuple[str, str]]:
         if local(each) == "mrk" and each.attributes.get("mtype") == "seg"
     }
     if parts and len(parts) == len(place.pieces) and parts.keys() == targets.keys():
-        return [(_text(piece), _text(targets[mid])) for mid, piece in parts.items()]
-    return [(_text(place.source), _text(place.target))]
+        return [(piece, targets[mid]) for mid, piece in parts.items()]
+    return [(place.source, place.target)]
 
 
 def _text(element: Element) -> str:

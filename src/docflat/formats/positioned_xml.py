@@ -66,13 +66,14 @@ class Xml:
     Tags and attributes are named with the prefixes given here for their namespaces, whatever the file's own are.
     """
 
-    def __init__(self, data: bytes, file: str, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, data: bytes, file: str, prefixes: Mapping[str, str], doctype: bool = False) -> None:
+        """doctype: whether it may name a DTD, which is never read."""
         self.encoding = _encoding(data, file)
         try:
             self.data = data if self.encoding == "utf-8" else data.decode(self.encoding).encode()
         except UnicodeError:
             raise InputError(f"is not XML: not {self.encoding}", file) from None
-        self.root = _parse(self.data, file, _Names(prefixes))
+        self.root = _parse(self.data, file, _Names(prefixes), doctype)
         self.reset()
 
     def reset(self) -> None:
@@ -161,7 +162,7 @@ def _end_of_tag(data: bytes, start: int) -> int:
     return found.end()
 
 
-def _parse(data: bytes, file: str, names: _Names) -> Element:
+def _parse(data: bytes, file: str, names: _Names, allows_doctype: bool) -> Element:
     parser = expat.ParserCreate("utf-8", "}")
     parser.buffer_text = True
     top = Element("", {}, 0, 0)
@@ -188,8 +189,9 @@ def _parse(data: bytes, file: str, names: _Names) -> Element:
             element.inner_end = parser.CurrentByteIndex
             element.end = data.index(b">", element.inner_end) + 1
 
-    def doctype(*_: object) -> None:
-        raise InputError("has a document type declaration, which is not read", file)
+    def doctype(_: str, __: str | None, ___: str | None, has_declarations: int) -> None:
+        if has_declarations or not allows_doctype:
+            raise InputError("has a document type declaration, which is not read", file)
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = lambda text: path[-1].add(text)

@@ -1,0 +1,199 @@
+"""How well `docflat edit` edits: pronouns put right and spoilt, and human translations touched.
+
+    python benchmarks/edit.py --contrapro contrapro.jsonl.xz --parts 600,600 --human news/dev,ted/dev --cache edits
+    python benchmarks/edit.py ... --learn --learn-parts 0 --learn-human ted/dev
+
+Parts of ContraPro are drawn at random, one after the other (seed 20); their drafts are the model's own, sentence by
+sentence, and the context of each is the draft of the one sentence before. A pronoun is right as `docflat contrast
+--generate` judges it. A human translation is the target side of an aligned corpus: NAME.en and NAME.de, documents as
+`docflat translate --lines` reads them. What takes long is kept in --cache: drafts, and the evidence of every change
+that might be made. --learn fits the weights of `docflat.editing.german` to some parts and some human translations,
+whose sentences count as half a pronoun each; thresholds and the rest are then seen without a model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from docflat.data.documents import FilePair, read_documents
+from docflat.editing.evidence import Evidence, probability
+from docflat.editing.german import WEIGHTS, kind
+from docflat.evaluation.contrastive.examples import ContrastiveExample, read_contrastive
+from docflat.evaluation.contrastive.scoring import judge
+from docflat.support.console import print_table
+from docflat.translation.translator import Translator
+
+Record = dict[str, Any]  # a sentence: source, draft, what stands before it, and the edits that it might get
+THRESHOLDS = (0.3, 0.35, 0.4, 0.44, 0.5, 0.55, 0.6)
+
+
+@dataclass
+class Part:
+    name: str
+    records: list[Record]
+    examples: list[ContrastiveExample] | None = None  # of ContraPro, one a record
+
+
+def parts_of_contrapro(options: argparse.Namespace, load: Any) -> Iterator[Part]:
+    examples = read_contrastive(options.contrapro)
+    order = list(range(len(examples)))
+    random.Random(20).shuffle(order)
+    bounds = np.cumsum([0, *options.parts]).tolist()
+    for number, (start, end) in enumerate(pairwise(bounds)):
+        chosen = [examples[n] for n in order[start:end]]
+        documents = [[*example.source_context[-1:], example.source] for example in chosen]
+        name = f"contrapro-{number}"
+
+        def drafts(documents: list[list[str]] = documents) -> list[list[tuple[str, str]]]:
+            translations = load().translate_documents(documents, mode="sentence")
+            return [list(zip(*pair, strict=True)) for pair in zip(documents, translations, strict=True)]
+
+        records = cached(options.cache / f"{name}.json", lambda make=drafts: evidence(load(), make()))
+        last = np.cumsum([len(document) for document in documents]) - 1
+        yield Part(name, [records[place] for place in last], chosen)
+
+
+def human(options: argparse.Namespace, load: Any) -> Iterator[Part]:
+    for name in options.human:
+        pair = FilePair(Path(f"{name}.en"), Path(f"{name}.de"))
+
+        def drafts(pair: FilePair = pair) -> list[list[tuple[str, str]]]:
+            return [list(zip(each.source, each.target or [], strict=True)) for each in read_documents(pair)]
+
+        file = options.cache / f"{name.replace('/', '-').strip('-')}.json"
+        yield Part(name, cached(file, lambda make=drafts: evidence(load(), make())))
+
+
+def cached(file: Path, make: Any) -> list[Record]:
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(make(), ensure_ascii=False), encoding="utf-8")
+    records: list[Record] = json.loads(file.read_text(encoding="utf-8"))
+    return records
+
+
+def evidence(translator: Translator, documents: Sequence[Sequence[tuple[str, str]]]) -> list[Record]:
+    found = []
+    for document, edits in zip(documents, translator.editor().possible_edits(documents), strict=True):
+        for place, ((source, draft), possible) in enumerate(zip(document, edits, strict=True)):
+            record: Record = {"source": source, "draft": draft, "before": document[max(0, place - 2) : place]}
+            record["edits"] = [
+                {"text": edit.variant.text, "kind": kind(edit.variant), "evidence": vars(edit.evidence)}
+                for edit in possible
+            ]
+            found.append(record)
+    return found
+
+
+def weigh(part: Part, weights: Any) -> list[tuple[float, str]]:
+    """Of each sentence, the most probable edit and what the draft becomes by it."""
+    best = []
+    for record in part.records:
+        edits = [
+            (probability(Evidence(**edit["evidence"]), edit["kind"], weights), edit["text"]) for edit in record["edits"]
+        ]
+        best.append(max(edits, default=(0.0, "")))
+    return best
+
+
+def is_right(example: ContrastiveExample, text: str) -> bool:
+    return judge(example, text) == "right"
+
+
+def row(part: Part, threshold: float, weights: Any) -> list[object]:
+    best = weigh(part, weights)
+    touched = [chance > threshold for chance, _ in best]
+    if part.examples is None:
+        return [part.name, threshold, len(best), sum(touched), 1000 * sum(touched) / len(best), None, None, None, None]
+    right = [is_right(e, r["draft"]) for e, r in zip(part.examples, part.records, strict=True)]
+    after = [
+        is_right(example, text if edited else record["draft"])
+        for example, record, (_, text), edited in zip(part.examples, part.records, best, touched, strict=True)
+    ]
+    put_right = sum(new and not old for old, new in zip(right, after, strict=True))
+    spoilt = sum(old and not new for old, new in zip(right, after, strict=True))
+    shares = [100 * sum(each) / len(best) for each in (right, after)]
+    return [part.name, threshold, len(best), sum(touched), 1000 * sum(touched) / len(best), *shares, put_right, spoilt]
+
+
+def learn(parts: Sequence[Part], options: argparse.Namespace) -> dict[str, tuple[float, ...]]:
+    """Logistic regression, a line of weights by kind of change; what all kinds have in common is not shrunk twice."""
+    kinds = list(WEIGHTS)
+    features, labels, counts = [], [], []
+    for number, part in enumerate(parts):
+        if part.name not in options.learn_human and (part.examples is None or number not in options.learn_parts):
+            continue
+        for place, record in enumerate(part.records):
+            for edit in record["edits"]:
+                numbers = (*Evidence(**edit["evidence"]).numbers, 1.0)
+                features.append(
+                    [number * (one == edit["kind"]) for one in (*kinds, edit["kind"]) for number in numbers]
+                )
+                example = part.examples[place] if part.examples else None
+                good = example and is_right(example, edit["text"]) and not is_right(example, record["draft"])
+                labels.append(float(bool(good)))
+                counts.append(1.0 if part.examples else 0.5)
+    x, y, w = map(np.array, (features, labels, counts))
+    scale = x.std(0) + 1e-6
+    z, slopes = x / scale, np.zeros(x.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-z @ slopes))
+        penalty = options.shrink * np.eye(len(slopes))
+        slopes -= np.linalg.solve(
+            (z * (w * p * (1 - p))[:, None]).T @ z + penalty, z.T @ (w * (p - y)) + penalty @ slopes
+        )
+    weights = (slopes / scale).reshape(len(kinds) + 1, -1)
+    return {one: tuple((weights[n] + weights[-1]).round(2).tolist()) for n, one in enumerate(kinds)}
+
+
+def show(part: Part, threshold: float, weights: Any, number: int) -> None:
+    edited = [(r, *b) for r, b in zip(part.records, weigh(part, weights), strict=True) if b[0] > threshold]
+    for record, chance, text in random.Random(1).sample(edited, min(number, len(edited))):
+        print(f"\n{part.name} {chance:.2f}")
+        for source, target in record["before"]:
+            print(f"    {source}\n    {target}")
+        print(f"  {record['source']}\n- {record['draft']}\n+ {text}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--contrapro", type=Path)
+    parser.add_argument("--parts", type=lambda text: [int(n) for n in text.split(",")], default=[], help="sizes")
+    parser.add_argument("--human", type=lambda text: text.split(","), default=[], help="NAME.en and NAME.de each")
+    parser.add_argument("--cache", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--learn", action="store_true")
+    parser.add_argument("--learn-parts", type=lambda text: [int(n) for n in text.split(",")], default=[0])
+    parser.add_argument("--learn-human", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--shrink", type=float, default=1.0)
+    parser.add_argument("--thresholds", type=lambda text: [float(n) for n in text.split(",")], default=THRESHOLDS)
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="edits of each, drawn at random")
+    parser.add_argument("--model", default="en-de")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    loaded: list[Translator] = []
+
+    def load() -> Translator:
+        loaded.extend([] if loaded else [Translator.load(options.model)])
+        return loaded[0]
+
+    parts = [*(parts_of_contrapro(options, load) if options.parts else ()), *human(options, load)]
+    weights = learn(parts, options) if options.learn else WEIGHTS
+    if options.learn:
+        print(json.dumps(weights, indent=2))
+    columns = ["text", "threshold", "sentences", "touched", "in 1,000", "right before", "after", "put right", "spoilt"]
+    print_table(columns, [row(part, t, weights) for part in parts for t in options.thresholds], options.json)
+    for part in parts if options.show else ():
+        show(part, options.thresholds[0], weights, options.show)
+
+
+if __name__ == "__main__":
+    main()
