@@ -307,7 +307,8 @@ def test_an_unknown_key_and_the_nearest_right_one(tmp_path: Path, key: str, near
 
 def test_an_unknown_key_far_from_all_lists_them(tmp_path: Path):
     message = refused(tmp_path, with_value("model.zzz", 1))
-    assert message == "model.zzz: unknown key; known keys: dim, heads, feed_forward, encoder_layers, decoder_layers"
+    known = "dim, heads, feed_forward, encoder_layers, decoder_layers, architecture"
+    assert message == f"model.zzz: unknown key; known keys: {known}"
 
 
 @pytest.mark.parametrize(
