@@ -13,6 +13,7 @@ from docflat import Translator
 from docflat.data.rows import Rows, SentenceList
 from docflat.model.batch import make_batch
 from docflat.weights.config import read_config
+from docflat.weights.marian.exporting import export_huggingface
 from docflat.weights.marian.importing import import_model
 from docflat.weights.stored import read_weights
 from marian_files import (
@@ -121,3 +122,25 @@ def test_marians_own_files_hold_the_same_model(tmp_path: Path) -> None:
         np.testing.assert_array_equal(a[name], b[name], name)
     frequencies = [read_config(tmp_path / name).sizes.architecture.frequencies for name in "ab"]
     assert frequencies == ["paper", "tensor2tensor"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"separate": True, "activation_function": "relu"}], ids=str)
+def test_transformers_loads_an_exported_model(tmp_path: Path, settings: dict[str, Any]) -> None:
+    model = write_huggingface(tmp_path / "theirs", **settings)
+    tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours", int8=False)
+    export_huggingface(tmp_path / "ours", tmp_path / "back")
+    exported = transformers.MarianMTModel.from_pretrained(tmp_path / "back").eval()
+    of_exported = transformers.MarianTokenizer.from_pretrained(tmp_path / "back")
+    for text in ENGLISH[:4]:
+        translations = [
+            names.decode(
+                one.generate(
+                    **names(text, return_tensors="pt"), num_beams=1, do_sample=False, max_new_tokens=12,
+                    bad_words_ids=[[one.config.pad_token_id], [1]], forced_eos_token_id=None,
+                )[0],
+                skip_special_tokens=True, use_source_tokenizer=False,
+            )
+            for one, names in ((model, tokenizer), (exported, of_exported))
+        ]  # fmt: skip
+        assert translations[0] == translations[1]

@@ -19,9 +19,10 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--to",
-        choices=("int8", "ctranslate2"),
+        choices=("int8", "ctranslate2", "marian-hf"),
         required=True,
-        help="int8: a docflat model folder of a quarter of the size; ctranslate2: for that engine",
+        help="int8: a docflat model folder of a quarter of the size; ctranslate2: for that engine; marian-hf: a folder "
+        "that Hugging Face's MarianMT loads, of a model that has its architecture (imported ones have)",
     )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="folder to write")
     kinds = ("int8", "int8_float32", "int16", "float16", "bfloat16", "float32")
@@ -30,6 +31,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
+    if arguments.to == "marian-hf":
+        from docflat.weights.marian.exporting import export_huggingface
+
+        if arguments.quantization:
+            raise InputError("--quantization is for --to ctranslate2; MarianMT's weights are float32")
+        return export_huggingface(arguments.model, arguments.out, arguments.force)
     from docflat.weights.export import export_ctranslate2, export_int8
     from docflat.weights.folders import load_model
 
