@@ -55,6 +55,10 @@ class Plan:
         """What is there when a shard is done."""
         return self.out / "done" / f"{name}.json"
 
+    def diary(self, name: str) -> Path:
+        """What says which document of a shard a process is about."""
+        return self.out / "doing" / name
+
     def suffix(self, source: int) -> str:
         one = self.sources[source]
         if one.kind in TABLES:

@@ -16,10 +16,11 @@ from docflat.bulk.progress import Progress
 from docflat.bulk.receipts import FAILED, REPORT, Receipt, Totals, names_done, read_receipt, write_report
 from docflat.bulk.settings import Settings
 from docflat.bulk.shards import Shard
+from docflat.support.atomic import alone
 from docflat.support.errors import InputError
 
 # All that a run writes; the plan goes last, so that a removal that was cut off can go on.
-WRITTEN = ("done", "parts", "files", FAILED, REPORT, SHARDS, PLAN)
+WRITTEN = ("done", "doing", "parts", "files", FAILED, REPORT, SHARDS, PLAN)
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,13 @@ def prepare(paths: Sequence[Path], out: Path, settings: Settings, force: bool, s
 
 def run(plan: Plan, settings: Settings, how: How) -> Outcome:
     """Do what is left of a slice of the plan."""
+    part, parts = how.slice
+    lock = ".lock" if parts == 1 else f".lock-{part}-of-{parts}"
+    with alone(plan.out, "run of docflat bulk", lock):
+        return _run(plan, settings, how)
+
+
+def _run(plan: Plan, settings: Settings, how: How) -> Outcome:
     part, parts = how.slice
     done = names_done(plan)
     before = Totals()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from docflat.bulk.diary import Diary
 from docflat.bulk.documents import DocumentTranslator, Untranslatable, lines_of, sentences_of
 from docflat.bulk.output import OutputError, store
 from docflat.bulk.plan import Plan
@@ -29,12 +30,14 @@ class TranslateShard:
         self.translator = DocumentTranslator(self.model, settings)
         self.readers: dict[int, Reader] = {}
 
-    def __call__(self, shard: Shard) -> Receipt:
+    def __call__(self, shard: Shard, careful: bool = False) -> Receipt:
+        """Do a shard. careful: process after process ended over it, so that each of its documents goes by itself."""
         path = self.plan.receipt(shard.name)
         if path.exists():
             return read_receipt(path)
         start = time.perf_counter()
-        translations = self._files(shard) if shard.files else self._part(shard)
+        diary = Diary(self.plan.diary(shard.name)) if careful else None
+        translations = self._files(shard, diary) if shard.files else self._part(shard, diary)
         texts = [each for each in translations if not isinstance(each, Failure)]
         receipt = Receipt(
             shard.name,
@@ -49,15 +52,21 @@ class TranslateShard:
             failures=[each for each in translations if isinstance(each, Failure)],
         )
         store(path, receipt.to_json() + "\n")
+        if diary is not None:
+            diary.remove()
         return receipt
 
-    def _part(self, shard: Shard) -> Sequence[Translation]:
+    def _part(self, shard: Shard, diary: Diary | None) -> Sequence[Translation]:
         """Documents of a source that become the records or lines of a file."""
         if shard.source not in self.readers:
             self.readers = {shard.source: open_reader(self.plan.sources[shard.source], self.settings)}
         reader = self.readers[shard.source]
         documents = reader.read(shard)
-        results = self.translator.translate([None if document.failure else document.text for document in documents])
+        texts = [None if document.failure else document.text for document in documents]
+        if diary is None:
+            results = self.translator.translate(texts)
+        else:
+            results = diary.each(texts, lambda text: self.translator.translate([text]))
         translations: list[Translation] = []
         for document, result in zip(documents, results, strict=True):
             reason = document.failure or (str(result) if isinstance(result, Untranslatable) else "")
@@ -69,12 +78,16 @@ class TranslateShard:
         store(self.plan.part(shard), reader.render(translations))
         return translations
 
-    def _files(self, shard: Shard) -> Sequence[Translation]:
+    def _files(self, shard: Shard, diary: Diary | None) -> Sequence[Translation]:
         """Files that become files of the same names."""
         root = self.plan.out / "files"
         todo = [(Path(path), root / name) for name, path, _, _ in shard.files]
+        if diary is None:
+            results = self.translator.translate_files(todo)
+        else:
+            results = diary.each(todo, lambda file: self.translator.translate_files([file]))
         translations: list[Translation] = []
-        for number, result in enumerate(self.translator.translate_files(todo)):
+        for number, result in enumerate(results):
             if isinstance(result, Untranslatable):
                 if str(result).startswith(f"{root}{os.sep}"):  # what cannot be written is no fault of the document
                     raise OutputError(str(result))

@@ -155,21 +155,26 @@ def whole_folder(folder: Path, force: bool = False, writes: Collection[str] = ("
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder against a second process that would write into it; the system lets go of it after a kill."""
+def alone(folder: Path, what: str = "training", lock: str = ".lock") -> Iterator[None]:
+    """Hold a folder against a second process that would write into it; the system lets go of it after a kill.
+
+    what: does so. Where a file system has no locks, nothing is held.
+    """
     if fcntl is None:
         yield
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = open(folder / ".lock", "a")  # noqa: SIM115
+        file = open(folder / lock, "a")  # noqa: SIM115
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", folder) from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another {what} is writing here; wait for it, or choose another `out`", folder) from None
         except OSError:
-            raise InputError("another training is writing here; wait for it, or choose another `out`", folder) from None
+            pass
         yield
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
+from docflat.bulk.diary import MOST_DEATHS
 from docflat.bulk.plan import Plan
 from docflat.bulk.receipts import Receipt
 from docflat.bulk.settings import Settings
@@ -23,7 +24,6 @@ from docflat.support.errors import InputError
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-MOST_DEATHS = 3  # of processes, over one shard
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -93,7 +93,8 @@ class _Pool:
         worker.loaded = True
         worker.shard = self.shards.popleft() if self.shards else None
         if worker.shard is not None:
-            worker.connection.send(worker.shard)
+            careful = self.deaths[worker.shard.name] >= MOST_DEATHS
+            worker.connection.send((worker.shard, careful))
 
     def _replace(self, worker: _Worker) -> None:
         worker.process.join()
@@ -104,9 +105,9 @@ class _Pool:
             if self.deaths[""] >= MOST_DEATHS:
                 code = worker.process.exitcode
                 raise InputError(f"workers end while they load the model, the last with exit code {code}")
-        elif self.deaths[name] < MOST_DEATHS:
+        elif self.deaths[name] <= MOST_DEATHS + worker.shard.documents:
             self.shards.appendleft(worker.shard)
-        else:
+        else:  # it ends processes at no document
             self.lost.append(worker.shard)
         if self.shards:
             self.start()
@@ -144,7 +145,7 @@ def _work(connection: Connection, plan: Plan, settings: Settings, threads: int) 
         translate = TranslateShard(plan, settings, threads)
         connection.send(("ready", None))
         while True:
-            connection.send(("done", translate(connection.recv())))
+            connection.send(("done", translate(*connection.recv())))
     except (EOFError, BrokenPipeError):
         pass
     except InputError as error:

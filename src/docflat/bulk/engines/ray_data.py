@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from docflat.bulk.plan import Plan
+from docflat.bulk.diary import MOST_DEATHS, Attempts
+from docflat.bulk.plan import PLAN, Plan
 from docflat.bulk.receipts import Receipt
 from docflat.bulk.settings import Settings
 from docflat.bulk.shards import Shard
@@ -20,25 +22,45 @@ _PATIENCE = 5.0  # seconds for an address to answer
 
 
 class TranslateShards:
-    """What an actor is: `TranslateShard`, told of shards and telling of receipts as JSON."""
+    """What an actor is: `TranslateShard`, told of shards and telling of receipts as JSON.
 
-    def __init__(self, plan: Plan, settings: Settings, threads: int) -> None:
+    Ray gives the shard of an actor that ended to another, and does so for ever; so this counts how often it was begun.
+    """
+
+    def __init__(self, plan: Plan, settings: Settings, threads: int, run: str) -> None:
         from docflat.bulk.translate_shard import TranslateShard
 
-        if not (plan.out / "plan.json").exists():
-            raise InputError(f"is not to be seen from {socket.gethostname()}: machines must share it", plan.out)
-        self.translate = TranslateShard(plan, settings, threads)
+        self.plan, self.run, self.fault = plan, run, ""
+        try:
+            if not (plan.out / PLAN).exists():
+                message = f"is not to be seen from {socket.gethostname()}: all machines must share it"
+                raise InputError(message, plan.out)
+            self.translate = TranslateShard(plan, settings, threads)
+        except InputError as error:  # told when there is somebody to tell
+            self.fault = str(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         receipts, faults = [], []
         for text in batch["shard"]:
+            receipt, fault = "", self.fault
             try:
-                receipts.append(self.translate(Shard.from_json(text)).to_json())
-                faults.append("")
+                if not fault:
+                    receipt = self._translate(Shard.from_json(text))
             except InputError as error:  # nothing that trying again would help with
-                receipts.append("")
-                faults.append(str(error))
+                fault = str(error)
+            receipts.append(receipt)
+            faults.append(fault)
         return {"receipt": receipts, "fault": faults}
+
+    def _translate(self, shard: Shard) -> str:
+        """Empty if there is none: the shard ends processes at no document."""
+        attempts = Attempts(self.plan.diary(f"{shard.name}.{self.run}"))
+        number = attempts.begin()
+        if number > 2 * MOST_DEATHS + shard.documents:
+            return ""
+        receipt = self.translate(shard, careful=number > MOST_DEATHS).to_json()
+        attempts.end()
+        return receipt
 
 
 def run_ray(
@@ -50,30 +72,29 @@ def run_ray(
     threads: int,
     address: str | None = None,
 ) -> list[Shard]:
-    """Do all shards; those that are left when Ray has given them up."""
+    """Do all shards; those over which process after process ended."""
     ray = _import_ray()
     with _session(ray, address):
-        gpus = int(ray.cluster_resources().get("GPU", 0)) if settings.device != "cpu" else 0
-        cpus = int(ray.cluster_resources().get("CPU", 1))
-        most = min(len(shards), workers or gpus or max(1, cpus // threads))
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
+        resources = ray.cluster_resources()
+        gpus = int(resources.get("GPU", 0)) if settings.device != "cpu" else 0
+        most = min(len(shards), workers or gpus or max(1, int(resources.get("CPU", 1)) // threads))
+        ray.data.DataContext.get_current().enable_progress_bars = False
         dataset = ray.data.from_items(
             [{"shard": shard.to_json()} for shard in shards], override_num_blocks=min(len(shards), _MOST_BLOCKS)
         ).map_batches(
             TranslateShards,
-            fn_constructor_args=(plan, settings, threads),
+            fn_constructor_args=(plan, settings, threads, secrets.token_hex(4)),
             compute=ray.data.ActorPoolStrategy(min_size=1, initial_size=most, max_size=most),
             batch_size=1,
-            num_cpus=threads,
+            num_cpus=threads,  # Ray sets OMP_NUM_THREADS to it
             num_gpus=1 if gpus else None,
-            runtime_env={"env_vars": {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}},
         )
         for row in dataset.iter_rows():
             if row["fault"]:
                 raise InputError(row["fault"])
-            done(Receipt.from_json(row["receipt"]))
-    return []
+            if row["receipt"]:
+                done(Receipt.from_json(row["receipt"]))
+    return [shard for shard in shards if not plan.receipt(shard.name).exists()]
 
 
 def _import_ray() -> Any:
