@@ -112,8 +112,8 @@ def _session(ray: Any, address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    logging.getLogger("ray").setLevel(logging.WARNING)
-    logging.getLogger("ray.data").setLevel(logging.WARNING)
+    for name in ("ray", "ray.data"):  # it warns of what was asked for, such as no bars of its own
+        logging.getLogger(name).setLevel(logging.ERROR)
     address = address or os.environ.get("RAY_ADDRESS")
     if address:
         _check_address(address)
@@ -121,9 +121,9 @@ def _session(ray: Any, address: str | None) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         if address:
-            ray.init(address=address, logging_level="WARNING", log_to_driver=False)
+            ray.init(address=address, logging_level="ERROR", log_to_driver=False)
         else:
-            ray.init(address="local", include_dashboard=False, logging_level="WARNING", log_to_driver=False)
+            ray.init(address="local", include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise InputError(f"no Ray answers at {address or 'this machine'}: {error}") from None
     try:
