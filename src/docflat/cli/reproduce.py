@@ -26,7 +26,10 @@ ACTIONS = ("plan", "run", "report")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    action = "plan: list the jobs with what they cost; run: run them (the default); report: write the report again"
+    action = (
+        "plan: list the jobs with what they cost; run: run them (the default); report: write the report again, with the"
+        " tests of significance that a --budget left out, if the --data are here"
+    )
     parser.add_argument("action", nargs="?", metavar="plan|run|report", help=action)
     setting = (
         "a setting instead of the recipes', for every training, such as every_stage.dropout=0.2; I.max_steps=6000 is"
@@ -79,9 +82,7 @@ def run(arguments: Namespace) -> None:
         arguments.action = "run"
     measures = _measures(arguments)
     if arguments.action == "report":
-        if not (arguments.out / "results.jsonl").exists():
-            raise InputError("there is no results.jsonl here", arguments.out)
-        return _report(arguments.out)
+        return _report_again(arguments)
     from docflat.reproduce import workers
     from docflat.reproduce.runs import check
 
@@ -110,13 +111,31 @@ def run(arguments: Namespace) -> None:
         hidden = ["--worker", *(["--shared"] if arguments.shared else [])]
         hidden += [f"--until={arguments.until}"] if arguments.until else []
         ended = workers.start_workers([*_words(arguments), *hidden], number)
-    workers.compare_all(plan)
+    if not arguments.budget:  # they take minutes, and can be made on any machine
+        workers.compare_all(plan)
     _note_open(plan)
     _report(arguments.out)
     failed = workers.failures(plan)
     if failed or ended:
         raise InputError("; ".join(f"{job} failed: {why}" for job, why in failed.items()) or f"{ended} workers failed")
     return None
+
+
+def _report_again(arguments: Namespace) -> None:
+    """With the tests of significance that are still missing, if the data are here."""
+    from docflat.reproduce import workers
+    from docflat.reproduce.results import read_results
+    from docflat.reproduce.tables import chosen
+
+    results = read_results(arguments.out / "results.jsonl")
+    if not results:
+        raise InputError("there is no results.jsonl here, or nothing in it", arguments.out)
+    names = dict.fromkeys(job.partition("/")[0] for job, _, _ in results)
+    datasets = [name for name in names if (arguments.data / name / "train").is_dir()]
+    if datasets and arguments.scale == "full":
+        seeds = max(int(job.partition("@")[2] or 1) for job, _, _ in results)
+        workers.compare_all(_plan(arguments, chosen((), (), datasets, seeds), quiet=True))
+    _report(arguments.out)
 
 
 def _measures(arguments: Namespace) -> list[Measure]:
@@ -138,7 +157,7 @@ def _measures(arguments: Namespace) -> list[Measure]:
     return chosen(arguments.select, arguments.systems, arguments.datasets, arguments.seeds)
 
 
-def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
+def _plan(arguments: Namespace, measures: Sequence[Measure], quiet: bool = False) -> Plan:
     from docflat.reproduce import tiny
     from docflat.reproduce.data import Dataset
     from docflat.reproduce.runs import Plan
@@ -162,7 +181,7 @@ def _plan(arguments: Namespace, measures: Sequence[Measure]) -> Plan:
     all_names = dict.fromkeys(measure.job.dataset for measure in measures)
     found = {name: Dataset.find(data, name, languages) for name in all_names}
     datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
-    if not arguments.worker:
+    if not (arguments.worker or quiet):
         _say_gaps(measures, datasets, data, arguments.comet_model, arguments.shared)
     if not datasets:
         raise InputError("none of the datasets is here (docs/reproduce.md says what is expected)", data)
