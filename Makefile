@@ -19,7 +19,7 @@ demo: install ## translate a document into German, offline, and show what its co
 	@cat runs/demo/island.de.md
 
 reproduce-tiny: install ## all tables and figures of the paper with tiny models on made-up data: does all of it run?
-	$(BIN)/docflat reproduce --scale tiny --out runs/reproduce-tiny
+	$(BIN)/docflat reproduce run --scale tiny --out runs/reproduce-tiny
 
 check: install ## lint, formatting, types
 	$(BIN)/ruff check .

@@ -21,8 +21,9 @@ import yaml
 
 from docflat.support.atomic import partial_name
 from docflat.support.errors import InputError
-from docflat.training.loop import train
-from docflat.training.recipe import load_recipe
+from docflat.support.strict_yaml import from_mapping
+from docflat.training.loop import Stopped, train
+from docflat.training.recipe import Recipe, load_recipe
 
 from .conftest import (
     ENVIRONMENT,
@@ -380,3 +381,19 @@ def test_the_cut_log_of_a_killed_training_is_mended(data: Path, finished: tuple[
     log.write_text("".join(lines[:-1]) + lines[-1][: len(lines[-1]) // 2])
     run_training(data, out, *SHORT)
     assert outcome(out) == outcome(finished[0])
+
+
+@pytest.mark.parametrize("stops", [(3,), (5, 2), (1, 1, 1)], ids=str)
+def test_a_training_that_is_asked_to_stop_ends_as_one_that_was_not(data: Path, tmp_path: Path, stops: tuple[int, ...]):
+    """After so many steps of each call, between validations and at one; what the model is the mean of is the same."""
+    stages = [stage(system, max_steps=7, validate_every=3, average=3) for system in ("sent2sent", "docflat-c")]
+    run_training(data, tmp_path / "whole", *stages)
+    recipe = from_mapping(Recipe, recipe_mapping(data, tmp_path / "stopped", *stages))
+    for steps in stops:
+        answers = iter([False] * (steps - 1) + [True])
+        with pytest.raises(Stopped):
+            train(recipe, lambda answers=answers: next(answers))  # type: ignore[misc]
+    train(recipe)
+    whole, stopped = outcome(tmp_path / "whole"), outcome(tmp_path / "stopped")
+    for part in ("models", "results", "checkpoints"):
+        assert whole[part] == stopped[part], part

@@ -31,6 +31,11 @@ def arguments(parser: ArgumentParser) -> None:
         default="gold",
         help="that of the set; none; translated by the model; that of another example (default: gold)",
     )
+    company = (
+        "other examples, drawn at random, that stand beside each in its batch: the irrelevant global context of the"
+        " paper (the paper's batch: 15)"
+    )
+    add_number(parser, "--company", 0, company, least=0)
     parser.add_argument(
         "--generate",
         action="store_true",
@@ -49,6 +54,8 @@ def run(arguments: Namespace) -> None:
     from docflat.evaluation.contrastive.scoring import draw, in_context, sentences_before, signature
 
     check_output(arguments.scores)
+    if arguments.company and arguments.generate:
+        raise InputError("--company is for scoring; --generate translates every example by itself")
     # ContraPro's own JSON comes without its context, which is then not missed.
     kept = 0 if arguments.context == "none" else None
     examples = draw(read_contrastive(arguments.set, arguments.documents, kept), arguments.limit, arguments.seed)
@@ -67,8 +74,9 @@ def run(arguments: Namespace) -> None:
         write_json_lines(arguments.scores, records)
     rule = "generated" if arguments.generate else "strictly-best-sum"
     beam = arguments.beam if arguments.generate or arguments.context == "first-pass" else None
-    seed = arguments.seed if arguments.limit or arguments.context == "random" else None
-    line = signature(examples, translator, arguments.context, rule=rule, beam=beam, seed=seed)
+    seed = arguments.seed if arguments.limit or arguments.context == "random" or arguments.company else None
+    company = arguments.company or None
+    line = signature(examples, translator, arguments.context, company=company, rule=rule, beam=beam, seed=seed)
     if arguments.json:
         print_json({"signature": line, "accuracies": rows})
         return
@@ -81,7 +89,7 @@ def _score(arguments: Namespace, translator: Translator, examples: list[Contrast
     from docflat.evaluation.contrastive.scoring import score_examples
 
     with progress("scoring", len(examples)) as advance:
-        scores = score_examples(translator, examples, advance)
+        scores = score_examples(translator, examples, advance, arguments.company, arguments.seed)
     records: list[Record] = [
         {
             **example.fields,

@@ -136,6 +136,40 @@ class Scorer:
             done(len(running.counts))
         return found
 
+    def among(
+        self,
+        examples: Sequence[Candidates],
+        company: Sequence[Sequence[Candidates]],
+    ) -> list[list[Scored]]:
+        """All translations of each example, each after the sentences of its company in the batch, of which the first
+        translation is read. They see each other as rows of a document do.
+        """
+        source: list[Ids] = []
+        target: list[Ids] = []
+        columns: list[tuple[int, int, int, int, int]] = []
+        last: list[bool] = []  # of each row: whether it is an example's
+        for example, others in zip(examples, company, strict=True):
+            for translation in example.translations:
+                group = len(last)
+                for row, text in [*((other, other.translations[0]) for other in others), (example, translation)]:
+                    source += row.source_context
+                    target += row.target_context
+                    before = len(row.source_context)
+                    columns.append((len(source), min(self.rows.context or 0, before), len(source), before, group))
+                    source.append(row.source)
+                    target.append(text)
+                    last.append(False)
+                last[-1] = True
+        rows = Rows(*(np.array(column, dtype=np.int64) for column in zip(*columns, strict=True)))
+        sides = SentenceList(source), SentenceList(target)
+        rows = trim(rows, *sides, self.rows.max_tokens, self.layout.target_context)
+        found: list[Scored] = []
+        for part in self._batches(rows, *sides):
+            batch = flatten_batch(*sides, part, self.layout)
+            found += split_scores(self.engine.score(batch), batch.labels, batch.target.sentences)
+        each = (one for one, wanted in zip(found, last, strict=True) if wanted)
+        return [[next(each) for _ in example.translations] for example in examples]
+
     def _start(self, examples: Sequence[Candidates]) -> _Running:
         counts = np.array([len(example.translations) for example in examples], dtype=np.int64)
         source, source_rows = lay_context(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.model.sizes import ModelSizes
-from docflat.reproduce.grid import set_of
+from docflat.reproduce.grid import IN_COMPANY, WINDOW, set_of
 from docflat.support.atomic import write_whole
 from docflat.weights.config import read_json
 
@@ -78,7 +78,9 @@ def reference(plan: Plan, job: Job) -> Cost:
     dataset = plan.datasets[job.dataset]
     decoded = {(set_of(one.metric), one.window) for one in missing if one.window}
     sentences = sum(sum(dataset.tests[test].reference.sizes) for test, _ in decoded)
-    examples = len(dataset.examples) if any(one.metric.startswith("accuracy") for one in missing) else 0
+    accuracies = {one.metric for one in missing if one.metric.startswith("accuracy")}
+    times = bool(accuracies - {IN_COMPANY}) + WINDOW * (IN_COMPANY in accuracies)  # with its company each is as many
+    examples = times * len(dataset.examples) if times else 0
     measuring = work * (sentences / machine.sentences + examples / machine.examples)
     return Cost(training, measuring + (machine.start / 4 if missing else 0))
 

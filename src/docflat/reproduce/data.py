@@ -11,7 +11,7 @@ from docflat.data.corpus import Corpus
 from docflat.data.subwords import Subwords
 from docflat.evaluation.contrastive.examples import ContrastiveExample, grouped, read_contrastive
 from docflat.evaluation.testsets import DocumentFile, Marking, read_beside, read_reference
-from docflat.reproduce.grid import DATASETS, set_of
+from docflat.reproduce.grid import DATASETS, IN_COMPANY, set_of
 from docflat.support.errors import InputError
 
 ENGLISH_GERMAN = ("en", "de")  # the ends of the names of test files, if nothing else is said
@@ -78,7 +78,8 @@ class Dataset:
         """What can be measured with the contrastive set."""
         groups = grouped(self.examples, None, usual=("pronoun", "distance"))
         # Examples without a field are only a part of the whole.
-        return {accuracy_name(name, value) for name, value, _ in groups if name == "all" or value is not None}
+        names = {accuracy_name(name, value) for name, value, _ in groups if name == "all" or value is not None}
+        return names | ({IN_COMPANY} if len(self.examples) > 1 else set())
 
     @cached_property
     def sizes(self) -> dict[str, int]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 DATASETS = ("ted", "news", "europarl")  # the paper's; any other folder of data can be named as well
 CONTROL = "sent2sent-longer"  # the sentence model, trained on as the others are: stage II without context
+IN_COMPANY = "accuracy in company"  # of sentences of other documents, as in the paper
 WINDOW = 16  # the paper's inference batch size, if nothing else is said
 
 Where = tuple[str | int, ...]  # of a number in paper.json

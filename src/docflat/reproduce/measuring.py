@@ -77,11 +77,14 @@ def comet_scores(side: DocumentFile, test: TestSet, checkpoint: str) -> tuple[li
     return metric.scorer(side.sentences), metric.get_signature().format()
 
 
-def contrast(translator: Translator, dataset: Dataset) -> tuple[list[bool], Numbers]:
-    """Of each example whether the model is right about it; and the accuracies in per cent."""
-    scores = score_examples(translator, dataset.examples)
+def contrast(translator: Translator, dataset: Dataset, company: int = 0) -> tuple[list[bool], Numbers]:
+    """Of each example whether the model is right about it; and the accuracies in per cent.
+
+    company: how many other examples stand beside each in its batch.
+    """
+    scores = score_examples(translator, dataset.examples, company=company)
     right = [is_right([total for total, _ in candidates]) for candidates in scores]
-    signature = f"examples:{len(scores)}|context:gold|rule:strictly-best-sum"
+    signature = f"examples:{len(scores)}|context:gold|company:{company}|rule:strictly-best-sum"
     numbers: Numbers = {}
     for row in accuracies(dataset.examples, scores):
         name, share = accuracy_name(row["by"], row["value"]), row["accuracy"]

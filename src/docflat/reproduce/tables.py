@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from docflat.reproduce.grid import CONTROL, DATASETS, WINDOW, Cell, Job, Measure, Row, Table, Where, look_up, paper
+from docflat.reproduce.grid import (
+    CONTROL,
+    DATASETS,
+    IN_COMPANY,
+    WINDOW,
+    Cell,
+    Job,
+    Measure,
+    Row,
+    Table,
+    Where,
+    look_up,
+    paper,
+)
 
 LABELS = {"ted": "TED", "news": "News", "europarl": "Europarl"}
 ANALYSED = "ted"  # what the paper's analyses are of
@@ -92,6 +105,7 @@ def tables(datasets: Sequence[str] = ()) -> list[Table]:
         data_table(every),
         *map(main_table, every),
         document_table(every),
+        company_table(every),
         elsewhere_table(),
         *speed_tables(every),
         *(table for dataset in analysed for table in analyses(dataset)),
@@ -161,6 +175,24 @@ def document_table(datasets: Sequence[str]) -> Table:
     )
     note = "BLEU over whole documents, each joined to one line; the paper does not report it."
     return Table("table2", "Document BLEU", tuple(map(label, datasets)), rows, note=note)
+
+
+def company_table(datasets: Sequence[str]) -> Table:
+    """The paper's own way to measure accuracies: with whatever else is in the batch."""
+    rows = []
+    for system in ("doc2doc", "mbe", "abd", "docflat-c", "docflat-d", "docflat-i"):
+        cells: list[Cell] = []
+        for dataset in datasets:
+            block = main_systems().get(system)
+            path: Where = ("main_table2", block, system, dataset, "accuracy") if block and dataset in DATASETS else ()
+            cells += [Cell(Measure(Job(dataset, system), metric), path) for metric in ("accuracy", IN_COMPANY)]
+        rows.append(Row(system, tuple(cells)))
+    columns = tuple(f"{label(dataset)}, {where}" for dataset in datasets for where in ("alone", "in company"))
+    note = (
+        f"Accuracy in %, each example alone with its own context, and with {WINDOW - 1} others, drawn at random, before"
+        " it in its batch: irrelevant global context, as the paper measured it."
+    )
+    return Table("company", "Contrastive accuracy with irrelevant global context", columns, tuple(rows), note=note)
 
 
 def elsewhere_table() -> Table:

@@ -134,10 +134,20 @@ def nearest(context: Sequence[T], number: int) -> Sequence[T]:
 
 
 def score_examples(
-    translator: Translator, examples: Sequence[ContrastiveExample], done: Callable[[int], None] = _nothing
+    translator: Translator,
+    examples: Sequence[ContrastiveExample],
+    done: Callable[[int], None] = _nothing,
+    company: int = 0,
+    seed: int = 1,
 ) -> Scores:
-    """Of each candidate of each example, the reference first: sum of log-probabilities, and over how many tokens."""
+    """Of each candidate of each example, the reference first: sum of log-probabilities, and over how many tokens.
+
+    company: how many other examples, drawn at random, stand before each candidate in its batch, with their references
+    and contexts: the irrelevant global context of the paper. 0: an example sees its own context and nothing else.
+    """
     candidates = encode_examples(translator, examples)
+    if company:
+        return _score_in_company(translator, candidates, company, random.Random(seed), done)
     # Like lengths together, as the CPU pads them; the longest first, so that memory is short at once or never.
     order = sorted(range(len(candidates)), key=lambda n: -candidates[n].tokens)
     scored = Scorer(translator.model).candidates([candidates[n] for n in order], done)
@@ -145,6 +155,29 @@ def score_examples(
     for n, sentences in zip(order, scored, strict=True):
         scores[n] = [(sentence.total, len(sentence.log_probabilities)) for sentence in sentences]
     return scores
+
+
+def _score_in_company(
+    translator: Translator,
+    candidates: list[Candidates],
+    company: int,
+    chance: random.Random,
+    done: Callable[[int], None],
+) -> Scores:
+    found: Scores = []
+    for start in range(0, len(candidates), 500):  # each stands in memory as often as its company is large
+        numbers = range(start, min(start + 500, len(candidates)))
+        others = [[candidates[n] for n in _others(chance, number, len(candidates), company)] for number in numbers]
+        scored = Scorer(translator.model).among([candidates[n] for n in numbers], others)
+        found += [[(one.total, len(one.log_probabilities)) for one in each] for each in scored]
+        done(len(numbers))
+    return found
+
+
+def _others(chance: random.Random, number: int, total: int, company: int) -> list[int]:
+    """So many numbers below total, without this one; all there are, if there are fewer."""
+    drawn = chance.sample(range(total), min(company + 1, total))
+    return [other for other in drawn if other != number][:company]
 
 
 def encode_examples(translator: Translator, examples: Sequence[ContrastiveExample]) -> list[Candidates]:
