@@ -1,0 +1,201 @@
+"""The engine on ONNX Runtime: plain Transformers and DocFlat on a CPU, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from docflat.data.flat_layout import FlatBatch, FlatSide
+from docflat.data.rows import Array
+from docflat.engines.engine import Encoded, Hypothesis, Shown, ShownContext, TargetContext
+from docflat.engines.onnx.beam import Beam
+from docflat.engines.onnx.decoder import DecoderGraph, context_graph
+from docflat.engines.onnx.encoder import encoder_graph
+from docflat.engines.onnx.graph import Graph
+from docflat.engines.onnx.head import head_graph
+from docflat.engines.onnx.others import Others
+from docflat.engines.onnx.padding import Padded
+from docflat.engines.onnx.search import Head, Memory, Search
+from docflat.engines.onnx.sessions import Session
+from docflat.engines.onnx.weights import Weights
+from docflat.engines.onnx.whole_rows import attention_weights, decode_rows, label_scores
+from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.support.errors import InputError
+
+
+@dataclass(frozen=True)
+class FlatBatchAttention:
+    """Which sides have it, and what its gate is."""
+
+    gate: str
+    gamma: float
+    encoder: bool
+    decoder: bool
+
+    def of(self, side: bool) -> tuple[str, float] | None:
+        return (self.gate, self.gamma) if side else None
+
+
+@dataclass(frozen=True)
+class Model:
+    """What graphs are made of."""
+
+    weights: Weights
+    sizes: ModelSizes
+    vocabulary: Vocabulary
+    flat: FlatBatchAttention | None = None
+
+    @property
+    def source_flat(self) -> tuple[str, float] | None:
+        return self.flat.of(self.flat.encoder) if self.flat else None
+
+    @property
+    def target_flat(self) -> tuple[str, float] | None:
+        return self.flat.of(self.flat.decoder) if self.flat else None
+
+    def encoder_graph(self) -> Graph:
+        return encoder_graph(self.weights, self.sizes, self.source_flat)
+
+    def decoder_graph(self) -> Graph:
+        return DecoderGraph(self.weights, self.sizes, self.target_flat).graph
+
+    def context_graph(self) -> Graph:
+        """For a model whose target rows see each other."""
+        return context_graph(self.weights, self.sizes)
+
+    def head_graph(self, shortlist: bool = False) -> Graph:
+        return head_graph(self.weights, self.sizes, self.vocabulary, shortlist)
+
+    def graphs(self) -> list[Graph]:
+        """All of them."""
+        context = [self.context_graph()] if self.target_flat is not None else []
+        return [
+            self.encoder_graph(),
+            *context,
+            self.decoder_graph(),
+            self.head_graph(),
+            self.head_graph(shortlist=True),
+        ]
+
+
+class OnnxEngine:
+    """As `Engine`. Sessions are made when first asked for."""
+
+    looks_ahead = False
+    keeps_rows = False
+    scoring_budget = 2048
+
+    def __init__(self, model: Model, threads: int = 0) -> None:
+        self.model, self.threads = model, threads
+        self.sees_growing = model.target_flat is not None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.model.vocabulary
+
+    @property
+    def precision(self) -> str:
+        return "int8" if self.model.weights.int8 else "fp32"
+
+    @property
+    def alignment_layers(self) -> int:
+        return self.model.sizes.decoder_layers
+
+    @cached_property
+    def encoder(self) -> Session:
+        return self._session(self.model.encoder_graph())
+
+    @cached_property
+    def decoder(self) -> Session:
+        return self._session(self.model.decoder_graph())
+
+    @cached_property
+    def context(self) -> Session:
+        return self._session(self.model.context_graph())
+
+    @cached_property
+    def head(self) -> Session:
+        return self._session(self.model.head_graph())
+
+    def _session(self, graph: Graph) -> Session:
+        return Session(graph, self.threads)
+
+    def longest(self, source_tokens: int) -> int:
+        return 2 * source_tokens + 20
+
+    def encode(self, source: FlatSide) -> Memory:
+        rows = Padded.of(source.rows)
+        inputs = {"tokens": source.tokens, "positions": source.positions, **rows.inputs()}
+        if self.model.source_flat is not None:
+            merged = np.arange(len(source.tokens))
+            merged[source.current] = len(merged) + np.arange(len(source.current))
+            inputs |= {"flat": source.current, "merged": merged, **Padded.of(source.groups).inputs("flat_")}
+        names = [name for name in self.encoder.outputs if name.startswith("memory")]
+        return Memory(dict(zip(names, self.encoder.run(names, inputs), strict=True)), rows.hidden)
+
+    def search(
+        self,
+        encoded: Encoded,
+        prefix: FlatSide,
+        limits: Sequence[int],
+        beam: int,
+        length_penalty: float,
+        context: TargetContext | ShownContext | None = None,
+    ) -> list[Hypothesis]:
+        assert isinstance(encoded, Memory)
+        assert not isinstance(context, ShownContext)  # which is of engines that keep rows
+        vocabulary = self.vocabulary
+        count = min(2 * beam, vocabulary.text_size - vocabulary.mask - 1)
+        others = self._others(prefix, context)
+        hypotheses = Beam(limits, beam, length_penalty, vocabulary.eos)
+        head = Head(self.head, {}, None)
+        return Search(self.model.sizes, self.decoder, head, encoded, prefix, others, hypotheses, count).run()
+
+    def _others(self, prefix: FlatSide, context: TargetContext | None) -> Others | None:
+        if not self.sees_growing:
+            return None
+        sizes = self.model.sizes
+        if context is not None:
+            return self._shown(context.side, context.row)
+        if prefix.group_rows.longest > 1:
+            raise InputError("only the engine torch has the global context 'partial'")
+        return Others.nobody(len(prefix.rows), sizes.heads, sizes.dim // sizes.heads)
+
+    def _shown(self, side: FlatSide, rows: Array) -> Others:
+        """What these rows of a side see of those before them."""
+        names = ("context_keys", "context_values")
+        tokens, positions = side.tokens[side.current], side.positions[side.current]
+        padded = Padded.of(side.groups).padded
+        keys, values = self.context.run(names, {"tokens": tokens, "positions": positions, "padded": padded})
+        group = np.searchsorted(side.group_rows.starts[1:], rows, side="right")
+        return Others.of_groups(keys, values, group, side.sentences.starts[rows] - side.groups.starts[group])
+
+    def score(self, batch: FlatBatch) -> Array:
+        return self._score(self.encode(batch.source), batch.target, batch.labels)
+
+    def score_candidates(self, source: FlatSide, target: FlatSide, counts: Array, labels: Array) -> Callable[[], Array]:
+        memory = self.encode(source).take(np.repeat(np.arange(len(counts)), counts))
+        return lambda: self._score(memory, target, labels)
+
+    def _score(self, memory: Memory, target: FlatSide, labels: Array) -> Array:
+        others = self._shown(target, np.arange(len(target.rows))) if self.sees_growing else None
+        states = decode_rows(self.model.sizes, self.decoder, memory, target, others, "states")
+        return label_scores(self.head, states[target.current], labels)
+
+    def source_weights(self, source: FlatSide, target: FlatSide, layer: int) -> list[Array]:
+        memory, sizes = self.encode(source), self.model.sizes
+        others = self._shown(target, np.arange(len(target.rows))) if self.sees_growing else None
+        asked = decode_rows(sizes, self.decoder, memory, target, others, f"queries_{layer}")
+        return list(attention_weights(memory, asked, target, layer, sizes.heads))
+
+    def show_source(self, side: FlatSide) -> list[Shown]:
+        raise TypeError("this engine keeps no rows")
+
+    def show_target(self, side: FlatSide) -> list[Shown]:
+        raise TypeError("this engine keeps no rows")
+
+    def encode_among(self, source: FlatSide, seen: Sequence[Sequence[Shown]]) -> Memory:
+        raise TypeError("this engine keeps no rows")

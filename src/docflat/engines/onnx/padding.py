@@ -1,0 +1,33 @@
+"""Flat tokens and rows that are padded: where each stands in the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from docflat.data.flat_layout import FlatSegments
+from docflat.data.rows import Array
+
+HIDDEN = np.float32(-np.inf)
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Segments as rows of one length."""
+
+    padded: Array  # (segments, longest) which token stands there; behind the last one of a segment, any
+    back: Array  # (tokens,) where each stands in segments * longest
+    hidden: Array  # (segments, 1, 1, longest) 0 where a token stands, else minus infinity
+
+    @classmethod
+    def of(cls, segments: FlatSegments) -> Padded:
+        starts, lengths = segments.starts[:-1].astype(np.int64), segments.lengths
+        place = np.arange(max(1, segments.longest))
+        there = place < lengths[:, None]
+        padded = np.where(there, starts[:, None] + place, 0)
+        hidden = np.where(there | (lengths == 0)[:, None], np.float32(0), HIDDEN)
+        return cls(padded, np.flatnonzero(there), hidden[:, None, None])
+
+    def inputs(self, prefix: str = "") -> dict[str, Array]:
+        return {f"{prefix}padded": self.padded, f"{prefix}back": self.back, f"{prefix}hidden": self.hidden}

@@ -1,0 +1,224 @@
+"""Beam search over the graph of a decoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from docflat.data.flat_layout import FlatSide
+from docflat.data.rows import Array
+from docflat.engines.engine import Hypothesis
+from docflat.engines.onnx.beam import Beam
+from docflat.engines.onnx.caches import COMPACT_EVERY, Caches
+from docflat.engines.onnx.others import Others
+from docflat.engines.onnx.padding import HIDDEN
+from docflat.engines.onnx.sessions import Binding, Session
+from docflat.model.sizes import ModelSizes
+
+# Of the rows, how many must be finished before the others go on by themselves: that copies caches.
+LEAVE_AT = 0.25
+
+
+@dataclass
+class Memory:
+    """What a decoder reads of the source."""
+
+    parts: dict[str, Array]  # by the names of the decoder's inputs: (rows, heads, longest, size)
+    hidden: Array  # (rows, 1, 1, longest)
+
+    def take(self, rows: Array, sentences: Array | None = None) -> Memory:
+        """As `Encoded.take`; the sentences of a row are not told apart."""
+        if len(rows) == len(self.hidden) and (rows == np.arange(len(rows))).all():
+            return self
+        hidden = self.hidden[rows]
+        longest = int((hidden == 0).any(0).sum())
+        parts = {name: np.ascontiguousarray(part[rows, :, :longest]) for name, part in self.parts.items()}
+        return Memory(parts, np.ascontiguousarray(hidden[..., :longest]))
+
+
+class Head(Binding):
+    """States to the best words."""
+
+    def __init__(self, session: Session, listed: dict[str, Array], ids: Array | None) -> None:
+        """listed: of a shortlist, whose words are `ids`."""
+        super().__init__(session.session)
+        self.ids = ids
+        for name, array in listed.items():
+            self.read(name, array)
+
+    def start(self, states: Array, count: int) -> None:
+        """Read from and write to arrays of this size."""
+        rows = len(states)
+        self.read("states", states)
+        self.read("count", np.array([count]))
+        self.write("best", np.empty((rows, count), dtype=np.float32))
+        self.write("words", np.empty((rows, count), dtype=np.int64))
+        self.write("ends", np.empty(rows, dtype=np.float32))
+
+    def words(self, rows: int) -> tuple[Array, Array, Array]:
+        """(rows, hypotheses, count), twice, and (rows, hypotheses)."""
+        self.run()
+        best, words, ends = (self.arrays[name] for name in ("best", "words", "ends"))
+        if self.ids is not None:
+            words = self.ids[words]
+        return best.reshape(rows, -1, best.shape[1]), words.reshape(rows, -1, best.shape[1]), ends.reshape(rows, -1)
+
+
+class Search:
+    """Rows on their way."""
+
+    def __init__(
+        self,
+        sizes: ModelSizes,
+        decoder: Session,
+        head: Head,
+        memory: Memory,
+        prefix: FlatSide,
+        others: Others | None,
+        beam: Beam,
+        count: int,
+    ) -> None:
+        """others: for a model whose target rows see each other. count: words that are asked for at a step."""
+        self.sizes, self.head, self.beam, self.count = sizes, head, beam, count
+        self.memory, self.others = memory, others
+        self.decoder = decoder.bind()
+        lengths = prefix.rows.lengths.astype(np.int64)
+        size = sizes.dim // sizes.heads
+        names = [f"{kind}_{number}" for number in range(sizes.decoder_layers) for kind in ("keys", "values")]
+        self.caches = [Caches(names, lengths, beam.size, sizes.heads, size)]
+        if others is not None:
+            ones = np.ones_like(lengths)
+            self.caches.append(Caches(("flat_keys", "flat_values"), ones, beam.size, sizes.heads, size))
+        self.positions = prefix.positions[prefix.current] + 1  # (rows,) of the next token
+        self.rows = np.arange(len(lengths))  # which row each row of the arrays is
+        self.hypotheses: dict[int, Hypothesis] = {}  # by row
+        self._read_memory()
+        self._read_context(prefix, lengths - 1)
+        self._read_starts(prefix, lengths - 1)
+
+    # The prefix
+
+    def _read_context(self, prefix: FlatSide, lengths: Array) -> None:
+        """All that stands before the start symbols; lengths (rows,)."""
+        longest = int(lengths.max(initial=0))
+        if not longest:
+            return
+        longest = max(2, longest)  # products of a single row round otherwise than those of several
+        rows, room = len(lengths), self.caches[0].room
+        place = np.arange(longest)
+        where = prefix.rows.starts[:-1, None] + np.minimum(place, np.maximum(lengths - 1, 0)[:, None])
+        bias = np.where(np.arange(room) <= place[:, None], np.float32(0), HIDDEN)
+        inputs = {"bias": np.ascontiguousarray(np.broadcast_to(bias, (rows, 1, longest, room)))}
+        slots = np.ascontiguousarray(np.broadcast_to(place, (rows, longest)))
+        if self.others is not None:  # it is about the sentences to come only
+            nobody = Others.nobody(1, self.sizes.heads, self.sizes.dim // self.sizes.heads)
+            inputs |= nobody.inputs() | {"by_row": np.zeros(rows, dtype=np.int64)}
+            near = np.where(np.arange(self.caches[1].room) < 1, np.float32(0), HIDDEN)
+            inputs["flat_bias"] = np.ascontiguousarray(np.broadcast_to(near, (rows, 1, longest, len(near))))
+            inputs |= {"flat_slots": np.zeros_like(slots), "current": np.zeros(slots.shape, dtype=bool)}
+        self._decode(prefix.tokens[where], slots, slots, inputs)
+
+    def _read_starts(self, prefix: FlatSide, before: Array) -> None:
+        """The start symbols; before (rows,): tokens that stand there already."""
+        # One query a row: what hypotheses see, the first of them sees now.
+        inputs = {"bias": np.ascontiguousarray(self.caches[0].bias[:, :, :1])}
+        if self.others is not None:
+            inputs |= self.others.inputs()
+            inputs["flat_bias"] = np.ascontiguousarray(self.caches[1].bias[:, :, :1])
+            zeros = np.zeros((len(before), 1), dtype=np.int64)
+            inputs |= {"flat_slots": zeros, "current": np.ones(zeros.shape, dtype=bool)}
+        self._decode(prefix.tokens[prefix.current][:, None], before[:, None], before[:, None], inputs)
+        self._expand()
+        self._bind_steps()
+
+    def _decode(self, tokens: Array, positions: Array, slots: Array, inputs: dict[str, Array]) -> None:
+        decoder = self.decoder
+        self._bind_caches()
+        for name, array in {**inputs, "tokens": tokens, "positions": positions, "slots": slots}.items():
+            decoder.read(name, np.ascontiguousarray(array))
+        decoder.write("states", np.empty((tokens.size, self.sizes.dim), dtype=np.float32))
+        decoder.run()
+
+    # Steps
+
+    def _read_memory(self) -> None:
+        for name, part in self.memory.parts.items():
+            self.decoder.read(name, part)
+        self.decoder.read("memory_hidden", self.memory.hidden)
+
+    def _bind_caches(self) -> None:
+        for caches in self.caches:
+            for name, array in caches.arrays.items():
+                self.decoder.read(name, array)
+                self.decoder.write(f"next_{name}", array)
+
+    def _bind_steps(self) -> None:
+        """Read from and write to arrays of the rows that are left."""
+        rows, beam, decoder = len(self.rows), self.beam.size, self.decoder
+        self._bind_caches()
+        for name in ("tokens", "positions", "slots"):
+            decoder.read(name, np.zeros((rows, beam), dtype=np.int64))
+        decoder.read("bias", self.caches[0].bias)
+        states = np.empty((rows * beam, self.sizes.dim), dtype=np.float32)
+        decoder.write("states", states)
+        if self.others is not None:
+            decoder.read("flat_slots", np.zeros((rows, beam), dtype=np.int64))
+            decoder.read("current", np.ones((rows, beam), dtype=bool))
+            decoder.read("flat_bias", self.caches[1].bias)
+            for name, array in self.others.inputs().items():
+                decoder.read(name, array)
+        self.head.start(states, self.count)
+
+    def _expand(self) -> None:
+        """Choose words by the states that the decoder wrote last."""
+        states = self.decoder.arrays["states"]
+        if self.head.arrays.get("states") is not states:
+            self.head.start(states, self.count)
+        parents, words = self.beam.expand(*self.head.words(len(self.rows)))
+        self.newest = words
+        for caches in self.caches:
+            caches.reorder(parents)
+
+    def step(self) -> None:
+        arrays = self.decoder.arrays
+        arrays["tokens"][:], arrays["positions"][:] = self.newest, self.positions[:, None]
+        arrays["slots"][:] = self.caches[0].next_slots()
+        if self.others is not None:
+            arrays["flat_slots"][:] = self.caches[1].next_slots()
+        self.positions = self.positions + 1
+        self.decoder.run()
+        self._expand()
+        if self.beam.length % COMPACT_EVERY == 0:
+            for caches in self.caches:
+                caches.compact()
+            self._bind_steps()
+
+    def run(self) -> list[Hypothesis]:
+        """To the end; of each row."""
+        self.leave_finished()
+        while len(self.rows):
+            self.step()
+            self.leave_finished()
+        return [self.hypotheses[row] for row in range(len(self.hypotheses))]
+
+    def leave_finished(self) -> None:
+        """Go on without rows that are finished, once they are many."""
+        live = self.beam.live
+        if live.all() or (live.mean() > 1 - LEAVE_AT):
+            return
+        done, going = np.flatnonzero(~live), np.flatnonzero(live)
+        for row, hypothesis in zip(self.rows[done].tolist(), self.beam.best(done), strict=True):
+            self.hypotheses[row] = hypothesis
+        self.rows = self.rows[going]
+        if not len(going):
+            return
+        self.newest, self.positions = self.newest[going], self.positions[going]
+        self.beam.keep(going)
+        self.memory = self.memory.take(going)
+        for caches in self.caches:
+            caches.keep(going)
+        if self.others is not None:
+            self.others.keep(going)
+        self._read_memory()
+        self._bind_steps()

@@ -1,0 +1,238 @@
+"""The graphs for ONNX Runtime against the torch modules, which the other oracle tests hold to the papers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conftest import SIZES, VARIANTS, build, corpus_of, layout_for, random_documents, rows_for
+from docflat.decoding.passes import Passes
+from docflat.decoding.scoring import Scorer
+from docflat.decoding.settings import DecodingSettings
+from docflat.engines.engine import Engine
+from docflat.engines.loading import LoadedModel
+from docflat.engines.onnx.engine import FlatBatchAttention, Model, OnnxEngine
+from docflat.engines.onnx.graph import FLOAT, Graph
+from docflat.engines.onnx.layers import Layers
+from docflat.engines.onnx.loading import expected_shapes
+from docflat.engines.onnx.protobuf import Place
+from docflat.engines.onnx.sessions import Session
+from docflat.engines.onnx.weights import Weights
+from docflat.engines.torch.engine import TorchEngine
+from docflat.model.sizes import Architecture
+from docflat.model.transformer import Transformer
+from docflat.systems.docflat import DocFlat
+from docflat.systems.options import DocFlatOptions
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+TRIED = [
+    "sent2sent",
+    "doc2doc",
+    "docflat-c",
+    "docflat-d",
+    "docflat-i",
+    "docflat-c, encoder only",
+    "docflat-i, decoder only",
+]
+MARIAN = Architecture("swish", False, True, "tensor2tensor", logits_bias=True)
+SEPARATE = Architecture("relu", True, False, "paper", logits_bias=True, separate_embeddings=True)
+
+
+def torch_model(variant: str, architecture: Architecture = SIZES.architecture) -> Transformer:
+    import torch
+
+    name, options = VARIANTS[variant]
+    sizes = replace(SIZES, architecture=architecture)
+    return build(name, dtype=torch.float32, sizes=sizes, **options)
+
+
+def on_onnx(model: Transformer, int8: bool = False, threads: int = 1) -> OnnxEngine:
+    weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    flat = flat_of(model)
+    assert {name: array.shape for name, array in weights.items()} == expected_shapes(
+        model.sizes, model.vocabulary, flat
+    )
+    return OnnxEngine(Model(Weights(weights, int8), model.sizes, model.vocabulary, flat), threads)
+
+
+def flat_of(model: Transformer) -> FlatBatchAttention | None:
+    if not isinstance(model, DocFlat):
+        return None
+    one = model.target_flat or model.source_flat
+    assert one is not None
+    options: DocFlatOptions = one.options
+    return FlatBatchAttention(options.gate, options.gamma, options.encoder, options.decoder)
+
+
+def some_documents() -> list[list[list[int]]]:
+    rng = np.random.default_rng(3)
+    return [[source for source, _ in document] for document in random_documents(rng, [5, 1, 7, 3, 4], longest=9)]
+
+
+def both(variant: str, architecture: Architecture = SIZES.architecture) -> tuple[Engine, Engine]:
+    model = torch_model(variant, architecture)
+    return TorchEngine(model), on_onnx(model)
+
+
+def passes(engine: Engine, variant: str, **settings: object) -> Passes:
+    name, _ = VARIANTS[variant]
+    return Passes(engine, layout_for(name), rows_for(name), DecodingSettings(**settings))  # type: ignore[arg-type]
+
+
+def same_drafts(ours: Passes, theirs: Passes) -> list[list[list[int]]]:
+    """Of sentences by themselves: the same words with the same probabilities. Returns them."""
+    found = [one.drafts(some_documents(), lambda _: None) for one in (ours, theirs)]
+    pairs = [pair for documents in zip(*found, strict=True) for pair in zip(*documents, strict=True)]
+    for mine, other in pairs:
+        assert mine.tokens == other.tokens
+        np.testing.assert_allclose(mine.log_probabilities, other.log_probabilities, **CLOSE)
+    assert len({tuple(mine.tokens) for mine, _ in pairs}) > 5
+    return [[draft.tokens for draft in document] for document in found[0]]
+
+
+@pytest.mark.parametrize("variant", TRIED)
+@pytest.mark.parametrize(("beam", "batch_size"), [(1, 3), (4, 64)])
+def test_search_is_torchs(variant: str, beam: int, batch_size: int) -> None:
+    ours, theirs = (passes(one, variant, beam=beam, batch_size=batch_size, window=4) for one in both(variant))
+    first = same_drafts(ours, theirs)
+    if variant != "sent2sent":
+        second = [one.second_pass(some_documents(), first, lambda _: None) for one in (ours, theirs)]
+        assert second[0] == second[1]
+        assert second[0] != first
+
+
+@pytest.mark.parametrize("variant", ["doc2doc", "docflat-c"])
+@pytest.mark.parametrize("mode", ["sequential", "stream"])
+def test_one_sentence_after_the_other_is_torchs(variant: str, mode: str) -> None:
+    def decode(one: Passes) -> object:
+        if mode == "stream":
+            return list(one.stream(some_documents()))
+        return one.sequential(some_documents(), lambda _: None)
+
+    ours, theirs = (passes(one, variant, window=4) for one in both(variant))
+    assert decode(ours) == decode(theirs)
+
+
+@pytest.mark.parametrize("architecture", [MARIAN, SEPARATE])
+def test_architectures_of_imported_models_are_torchs(architecture: Architecture) -> None:
+    ours, theirs = both("sent2sent", architecture)
+    same_drafts(passes(ours, "sent2sent"), passes(theirs, "sent2sent"))
+
+
+@pytest.mark.parametrize("variant", TRIED)
+def test_log_probabilities_of_given_text_are_torchs(variant: str) -> None:
+    documents = some_documents()
+    given = [[ids[::-1] for ids in document] for document in documents]
+    scored = [passes(one, variant, window=4, batch_size=6).score(documents, given) for one in both(variant)]
+    for ours, theirs in zip(*scored, strict=True):
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(mine, other, **CLOSE)
+
+
+def test_rows_of_one_source_are_scored_as_by_torch() -> None:
+    from docflat.decoding.scoring import Candidates
+
+    rng = np.random.default_rng(0)
+    (document,) = random_documents(rng, [8])
+    sentences = [source for source, _ in document]
+    examples = [
+        Candidates(sentences[n], [sentences[n + 1], sentences[n + 2]], sentences[:n], sentences[1 : n + 1])
+        for n in range(4)
+    ]
+    for variant in ("doc2doc", "docflat-c"):
+        numbers = []
+        for engine in both(variant):
+            scored = scorer(engine, variant).candidates(examples)
+            numbers.append([one.log_probabilities for example in scored for one in example])
+        for ours, theirs in zip(*numbers, strict=True):
+            np.testing.assert_allclose(ours, theirs, **CLOSE)
+
+
+def scorer(engine: Engine, variant: str) -> Scorer:
+    name, _ = VARIANTS[variant]
+
+    class Loaded:
+        config = type("Config", (), {"rows": rows_for(name)})
+        layout = layout_for(name)
+
+    Loaded.engine = engine  # type: ignore[attr-defined]
+    loaded: LoadedModel = Loaded()  # type: ignore[assignment]
+    return Scorer(loaded)
+
+
+@pytest.mark.parametrize("variant", ["sent2sent", "docflat-c"])
+def test_attention_to_the_source_is_torchs(variant: str) -> None:
+    from docflat.data.flat_layout import flatten_batch
+    from docflat.data.rows import Rows
+
+    name, _ = VARIANTS[variant]
+    corpus = corpus_of(random_documents(np.random.default_rng(0), [6]))
+    number = np.arange(6)
+    batch = flatten_batch(
+        corpus.source, corpus.target, Rows(number, 0 * number, number, number, number), layout_for(name)
+    )
+    ours, theirs = both(variant)
+    for layer in range(SIZES.decoder_layers):
+        mine, other = (one.source_weights(batch.source, batch.target, layer) for one in (ours, theirs))
+        assert len(mine) == len(other) == 6
+        for a, b in zip(mine, other, strict=True):
+            np.testing.assert_allclose(a, b, **CLOSE)
+
+
+@pytest.mark.parametrize("variant", ["sent2sent", "docflat-c"])
+def test_in_int8_a_row_does_not_depend_on_the_others(variant: str) -> None:
+    """Bit for bit: alone or among others, in batches of any size, with one thread or several."""
+    model, documents = torch_model(variant), some_documents()
+    wanted = None
+    for batch_size, threads in ((1, 1), (3, 2), (64, 4), (64, 1)):
+        one = passes(on_onnx(model, int8=True, threads=threads), variant, batch_size=batch_size, window=3)
+        drafts = one.drafts(documents, lambda _: None)
+        tokens = [[draft.tokens for draft in document] for document in drafts]
+        second = [] if variant == "sent2sent" else one.score(documents, tokens)
+        found = [[draft.log_probabilities for draft in document] for document in drafts], second
+        wanted = wanted or (tokens, found)
+        assert (tokens, found) == wanted
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_a_product_in_int8_is_that_of_whole_numbers(positive: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.standard_normal((7, 16), np.float32), rng.standard_normal((5, 16), np.float32)
+    x[3] = 0
+    if positive:
+        x = np.maximum(x, 0)
+    graph = Graph("product", "")
+    layers = Layers(graph, Weights({"one.weight": weight}, int8=True), SIZES)
+    graph.input("x", FLOAT, "rows", 16)
+    rounded = layers.round("x", positive)
+    graph.output(layers.product(rounded, layers.weights.matrix("one.weight"), None), "y", FLOAT, "rows", 5)
+    (found,) = Session(graph, 1).run(["y"], {"x": x})
+    for row, products in zip(x, found, strict=True):
+        step = max(abs(row).max() / (255 if positive else 127), 1e-12)
+        whole = [round(float(number / step)) for number in row]
+        for output, product in zip(weight, products, strict=True):
+            other = abs(output).max() / 127
+            total = sum(a * round(float(b / other)) for a, b in zip(whole, output, strict=True))
+            assert product == pytest.approx(total * step * other, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("variant", ["sent2sent", "docflat-d"])
+def test_onnx_reads_the_graphs(variant: str, int8: bool) -> None:
+    onnx = pytest.importorskip("onnx")
+    engine = on_onnx(torch_model(variant), int8)
+    for graph in engine.model.graphs():
+        places = {name: Place("weights.bin", 0, array.nbytes) for name, array in graph.weights.items()}
+        model = onnx.load_model_from_string(graph.serialize(places, {"format": "1"}))
+        # Without the weights, which the checker would look for in a file: as inputs they are known by type and shape.
+        model.graph.input.extend(
+            onnx.helper.make_tensor_value_info(one.name, one.data_type, one.dims) for one in model.graph.initializer
+        )
+        constants = [one for one in model.graph.initializer if one.data_location != onnx.TensorProto.EXTERNAL]
+        del model.graph.initializer[:]
+        model.graph.initializer.extend(constants)
+        onnx.checker.check_model(model, full_check=True)
+        assert [one.name for one in model.graph.output] == graph.outputs
+        assert graph.description in model.graph.doc_string
