@@ -7,9 +7,13 @@ import logging
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docflat.cli.arguments import whole
 from docflat.support.errors import InputError
+
+if TYPE_CHECKING:
+    from docflat.service.settings import Settings
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -22,6 +26,42 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
     parser.add_argument("--port", type=whole(0), default=5000, metavar="N", help="default: 5000; 0: any that is free")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where jobs and their files are kept")
+    _add_work(parser)
+    _add_access(parser)
+
+
+def _add_work(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("work and limits")
+
+    def add(name: str, default: int, help: str, least: int = 1) -> None:
+        text = f"{help} (default: %(default)s)"
+        group.add_argument(name, type=whole(least), default=default, metavar="N", help=text)
+
+    add("--text-processes", 1, "processes for texts, which somebody waits for")
+    add("--document-processes", 1, "processes for files, which have lower priority")
+    add("--threads", 0, "threads of each process; 0: as many as there are cores", 0)
+    add("--max-characters", 50_000, "of a request of texts")
+    add("--max-upload", 64, "MiB of a file")
+    add("--max-files", 20, "files of a job")
+    add("--max-text-wait", 20, "seconds of work that may wait; then texts are refused for a while")
+    add("--max-document-wait", 4 * 3600, "the same for files")
+    add("--retention", 24, "hours that files are kept after their translation")
+    add("--max-sessions", 1000, "of /s/NAME, of which each is forgotten after an hour")
+    add("--rate", 0, "requests a minute of one key or address; 0: any number", 0)
+    add("--max-connections", 1000, "open at a time")
+
+
+def _add_access(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("who may use it")
+    group.add_argument("--keys", type=Path, metavar="FILE", help="ask for a key; this file has their names and hashes")
+    group.add_argument("--new-key", metavar="NAME", help="add a key to the file of --keys, print it, and end")
+    for name, what in (
+        ("--allow-host", "a name that this server answers to, beside localhost, --host and addresses"),
+        ("--origin", "https://...: a site whose pages may use the API from a browser"),
+    ):
+        group.add_argument(name, action="append", default=[], metavar=name[2:].rpartition("-")[2].upper(), help=what)
+    group.add_argument("--root-path", default="", metavar="/PATH", help="where a proxy has put this server")
+    group.add_argument("--proxy", action="store_true", help="believe the X-Forwarded headers of a proxy in front of it")
 
 
 def run(arguments: Namespace) -> None:
@@ -32,16 +72,58 @@ def run(arguments: Namespace) -> None:
         if package == "docflat":
             raise
         raise InputError(f"docflat serve needs {package}: pip install 'docflat[serve]'") from None
-    from docflat.service.settings import Settings, default_folder, read_model
-
+    if arguments.new_key:
+        return _add_key(arguments)
+    settings = make_settings(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    settings = Settings(
-        models=tuple(read_model(text) for text in arguments.model or ["en-de"]),
-        host=arguments.host,
-        port=arguments.port,
-        folder=arguments.data or default_folder(),
-    )
     taken = server.listen(settings)
     url = server.url_of(settings, taken)
     print(f"docflat loads {', '.join(model.name for model in settings.models)} ...", flush=True)
     asyncio.run(server.run(settings, taken, lambda: print(f"docflat listens on {url}", flush=True)))
+
+
+def _add_key(arguments: Namespace) -> None:
+    from docflat.service.keys import add_key
+
+    if arguments.keys is None:
+        raise InputError("--new-key needs the file that the key is added to: --keys FILE")
+    print(add_key(arguments.keys, arguments.new_key))
+
+
+def make_settings(arguments: Namespace) -> Settings:
+    from docflat.service.settings import Settings, default_folder, read_model
+
+    models = tuple(read_model(text) for text in arguments.model or ["en-de"])
+    names = [model.name for model in models]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two models for {name}: a request could not say which it wants")
+    if arguments.root_path and (not arguments.root_path.startswith("/") or arguments.root_path.endswith("/")):
+        raise InputError(f"--root-path starts with / and does not end with it, unlike {arguments.root_path!r}")
+    for origin in arguments.origin:
+        scheme, _, rest = origin.partition("://")
+        if scheme not in ("http", "https") or not rest or "/" in rest:
+            raise InputError(f"--origin is like https://example.org, without a path, unlike {origin!r}")
+    return Settings(
+        models=models,
+        host=arguments.host,
+        port=arguments.port,
+        folder=arguments.data or default_folder(),
+        threads=arguments.threads,
+        text_processes=arguments.text_processes,
+        document_processes=arguments.document_processes,
+        most_characters=arguments.max_characters,
+        most_upload=arguments.max_upload << 20,
+        most_files=arguments.max_files,
+        text_seconds=arguments.max_text_wait,
+        document_seconds=arguments.max_document_wait,
+        retention=arguments.retention * 3600.0,
+        most_sessions=arguments.max_sessions,
+        rate=arguments.rate,
+        keys=arguments.keys,
+        allowed_hosts=tuple(arguments.allow_host),
+        origins=tuple(arguments.origin),
+        root_path=arguments.root_path,
+        proxy=arguments.proxy,
+        most_connections=arguments.max_connections,
+    )

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docflat.service.metrics import Metrics
@@ -34,6 +35,11 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
+}
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, X-Docflat-Unrelated",
+    "Access-Control-Max-Age": "600",
 }
 _CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _UPLOADS = ("/api/jobs", "/translate_file", "/v2/document", "/files")
@@ -60,6 +66,7 @@ class Guard:
                 names = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
+                    *self._cross_origin(http),
                     *((k.encode(), v.encode()) for k, v in HEADERS.items() if k.lower().encode() not in names),
                 ]
             # A client that reads nothing must not keep the answer, and its connection, for ever.
@@ -68,6 +75,9 @@ class Guard:
         try:
             self._check_host(http)
             self._check_origin(http)
+            if http.scope["method"] == "OPTIONS" and self._cross_origin(http):
+                await Response(status_code=204, headers=_PREFLIGHT)(scope, receive, send_guarded)
+                return
             await self.app(scope, self._limited(http, receive), send_guarded)
         except Problem as problem:
             if not status:
@@ -106,6 +116,13 @@ class Guard:
             return
         if parts.netloc.lower() != http.headers.get("host", "").lower() and origin not in self.settings.origins:
             raise Problem(403, "origin")
+
+    def _cross_origin(self, http: HTTPConnection) -> list[tuple[bytes, bytes]]:
+        """Headers for pages of those sites that may use the API: no cookies, so a page must have a key of its own."""
+        origin = http.headers.get("origin", "")
+        if origin not in self.settings.origins:
+            return []
+        return [(b"Access-Control-Allow-Origin", origin.encode()), (b"Vary", b"Origin")]
 
     def _limited(self, http: HTTPConnection, receive: Receive) -> Receive:
         """Counts bytes as they come, and does not wait for ever for the next."""

@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from docflat.service.app import make_app
 from docflat.service.service import Service
 from docflat.service.settings import Settings
+from docflat.support.atomic import alone
 from docflat.support.errors import InputError
 
 log = logging.getLogger("docflat.service")
@@ -115,11 +116,12 @@ def make_server(service: Service, on_start: Any = lambda: None) -> uvicorn.Serve
 
 async def run(settings: Settings, taken: socket.socket, on_start: Any = lambda: None) -> None:
     """Serve until the process is told to end."""
-    service = Service(settings)
-    raise_file_limit()
-    await service.start()
-    try:
-        on_start()
-        await make_server(service).serve(sockets=[taken])
-    finally:
-        await service.stop()
+    with alone(settings.folder, "docflat serve", instead="another folder with --data"):
+        service = Service(settings)
+        raise_file_limit()
+        await service.start()
+        try:
+            on_start()
+            await make_server(service).serve(sockets=[taken])
+        finally:
+            await service.stop()

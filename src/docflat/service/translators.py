@@ -34,11 +34,7 @@ ALONE: dict[str, Any] = {"mode": "sentence"}  # decoding settings of a sentence 
 def load(folder: str, threads: int) -> Translates:
     from docflat.translation.translator import Translator
 
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
-    return Translator.load(folder)
+    return Translator.load(folder, threads=threads)
 
 
 @dataclass

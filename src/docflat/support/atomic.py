@@ -155,10 +155,12 @@ def whole_folder(folder: Path, force: bool = False, writes: Collection[str] = ("
 
 
 @contextmanager
-def alone(folder: Path, what: str = "training", lock: str = ".lock") -> Iterator[None]:
+def alone(
+    folder: Path, what: str = "training", lock: str = ".lock", instead: str = "another `out`"
+) -> Iterator[None]:
     """Hold a folder against a second process that would write into it; the system lets go of it after a kill.
 
-    what: does so. Where a file system has no locks, nothing is held.
+    what: does so; instead: what else to write into. Where a file system has no locks, nothing is held.
     """
     if fcntl is None:
         yield
@@ -172,7 +174,7 @@ def alone(folder: Path, what: str = "training", lock: str = ".lock") -> Iterator
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"another {what} is writing here; wait for it, or choose another `out`", folder) from None
+            raise InputError(f"another {what} is writing here; wait for it, or choose {instead}", folder) from None
         except OSError:
             pass
         yield

@@ -21,6 +21,7 @@ def test_a_document_says_what_context_changed(shared: Running) -> None:
             {"source": "Two.", "parts": [["tWO. ", None], ["nach 1", ""]], "alone": "tWO."},
         ],
         "changed": 1,
+        "parts": [["oNE. tWO. ", None], ["nach 1", ""]],
     }
 
 
