@@ -155,9 +155,7 @@ def whole_folder(folder: Path, force: bool = False, writes: Collection[str] = ("
 
 
 @contextmanager
-def alone(
-    folder: Path, what: str = "training", lock: str = ".lock", instead: str = "another `out`"
-) -> Iterator[None]:
+def alone(folder: Path, what: str = "training", lock: str = ".lock", instead: str = "another `out`") -> Iterator[None]:
     """Hold a folder against a second process that would write into it; the system lets go of it after a kill.
 
     what: does so; instead: what else to write into. Where a file system has no locks, nothing is held.

@@ -62,7 +62,7 @@ def test_requests_that_come_together_get_what_each_would_get_alone(start: Start)
             with clients(service, asked) as answers:
                 assert [answer.result().json() for answer in answers] == alone
         assert slow[0].result().status_code == 200
-            assert any(service.noted(f"call {count}") for count in range(2, 9))  # of the engine, for several
+        assert any(service.noted(f"call {count}") for count in range(2, 9))  # of the engine, for several
 
 
 def test_one_that_fails_does_not_fail_the_others_of_its_call(start: Start) -> None:
