@@ -33,7 +33,7 @@ from docflat.support.console import print_table
 from docflat.translation.translator import Translator
 
 Record = dict[str, Any]  # a sentence: source, draft, what stands before it, and the edits that it might get
-THRESHOLDS = (0.3, 0.35, 0.4, 0.44, 0.5, 0.55, 0.6)
+THRESHOLDS = (0.3, 0.35, 0.42, 0.5, 0.55, 0.6)
 
 
 @dataclass
@@ -49,6 +49,8 @@ def parts_of_contrapro(options: argparse.Namespace, load: Any) -> Iterator[Part]
     random.Random(20).shuffle(order)
     bounds = np.cumsum([0, *options.parts]).tolist()
     for number, (start, end) in enumerate(pairwise(bounds)):
+        if options.only_parts and number not in options.only_parts:
+            continue
         chosen = [examples[n] for n in order[start:end]]
         documents = [[*example.source_context[-1:], example.source] for example in chosen]
         name = f"contrapro-{number}"
@@ -129,8 +131,9 @@ def learn(parts: Sequence[Part], options: argparse.Namespace) -> dict[str, tuple
     """Logistic regression, a line of weights by kind of change; what all kinds have in common is not shrunk twice."""
     kinds = list(WEIGHTS)
     features, labels, counts = [], [], []
-    for number, part in enumerate(parts):
-        if part.name not in options.learn_human and (part.examples is None or number not in options.learn_parts):
+    chosen = {*options.learn_human, *(f"contrapro-{number}" for number in options.learn_parts)}
+    for part in parts:
+        if part.name not in chosen:
             continue
         for place, record in enumerate(part.records):
             for edit in record["edits"]:
@@ -168,6 +171,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--contrapro", type=Path)
     parser.add_argument("--parts", type=lambda text: [int(n) for n in text.split(",")], default=[], help="sizes")
+    numbers = "of these, those to look at: the last one is best left alone until the end"
+    parser.add_argument("--only-parts", type=lambda text: [int(n) for n in text.split(",")], default=[], help=numbers)
     parser.add_argument("--human", type=lambda text: text.split(","), default=[], help="NAME.en and NAME.de each")
     parser.add_argument("--cache", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--learn", action="store_true")

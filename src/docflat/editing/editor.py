@@ -13,7 +13,7 @@ from docflat.editing.languages import Language
 from docflat.editing.variants import Variant, find_open_words, make_variants
 
 Pair = tuple[str, str]  # a sentence and its draft
-THRESHOLD = 0.44  # of the probability that a change is right
+THRESHOLD = 0.42  # of the probability that a change is right
 ROUNDS = 2  # a changed sentence is the context of others, which are then judged again
 Align = Callable[[Sequence[Pair]], Sequence[Weights | None]]
 
@@ -72,6 +72,7 @@ class _Open:
     number: int  # in its document
     draft: str
     variants: Sequence[Variant]
+    is_doubtful: bool
     alone: list[Scored] = field(default_factory=list)  # of the draft, then of the variants
 
 
@@ -127,7 +128,7 @@ class Editor:
                 continue
             words = find_open_words(source, draft, find_links(source, draft, weights), forms, self.language.fixed)
             if variants := make_variants(draft, words, forms):
-                found.append(_Open(d, s, draft, variants))
+                found.append(_Open(d, s, draft, variants, bool(self.language.doubts.search(source))))
         return found
 
     def _is_open(self, source: str, draft: str) -> bool:
@@ -159,7 +160,7 @@ class Editor:
             one.alone = scored
         for one, scored in zip(sentences, self._score(sentences, revisions, self.context), strict=True):
             yield [
-                self._edit(variant, (scored[0], one.alone[0]), (scored[number], one.alone[number]))
+                self._edit(variant, (scored[0], one.alone[0]), (scored[number], one.alone[number]), one.is_doubtful)
                 for number, variant in enumerate(one.variants, 1)
                 if self._is_in_case(one, number)
             ]
@@ -175,8 +176,8 @@ class Editor:
             for other, scored in zip(sentence.variants, sentence.alone[1:], strict=True)
         )
 
-    def _edit(self, variant: Variant, draft: tuple[Scored, Scored], scored: tuple[Scored, Scored]) -> Edit:
-        evidence = weigh(draft, scored, len(variant.changes) > 1)
+    def _edit(self, variant: Variant, draft: tuple[Scored, Scored], scored: tuple[Scored, Scored], doubt: bool) -> Edit:
+        evidence = weigh(draft, scored, len(variant.changes) > 1, doubt)
         chance = probability(evidence, self.language.kind(variant), self.language.weights)
         return Edit(variant, chance, evidence)
 

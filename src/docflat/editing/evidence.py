@@ -26,15 +26,16 @@ class Evidence:
     old_word: float  # in context
     rest: float  # in context: how much more likely the rest of the sentence is after the new word
     several: float  # 1: several words change
+    doubt: float  # 1: the source may mean nothing by the word
 
     @property
     def numbers(self) -> tuple[float, ...]:
         """Without outliers."""
-        limits = ((-2, 5), (-2, 3), (-6, 0), (-6, 0), (-3, 3), (0, 1))
+        limits = ((-2, 5), (-2, 3), (-6, 0), (-6, 0), (-3, 3), (0, 1), (0, 1))
         return tuple(min(max(number, low), high) for number, (low, high) in zip(astuple(self), limits, strict=True))
 
 
-def weigh(draft: tuple[Scored, Scored], variant: tuple[Scored, Scored], several: bool) -> Evidence:
+def weigh(draft: tuple[Scored, Scored], variant: tuple[Scored, Scored], several: bool, doubt: bool) -> Evidence:
     """Both as they were scored in context and without."""
     (old, new), (old_alone, new_alone) = zip(draft, variant, strict=True)
     place = _first_difference(old.tokens, new.tokens)
@@ -51,6 +52,7 @@ def weigh(draft: tuple[Scored, Scored], variant: tuple[Scored, Scored], several:
         old.log_probabilities[place],
         rests[0],
         float(several),
+        float(doubt),
     )
 
 

@@ -18,12 +18,13 @@ class Language:
 
     forms: OpenForms
     fixed: re.Pattern[str]  # stretches of a draft whose words are never changed
+    doubts: re.Pattern[str]  # sources in which a word that seems open often stands for nothing
     kind: Callable[[Variant], str]
     weights: Weights
 
 
 LANGUAGES: Mapping[tuple[str, str], Language] = {
-    ("en", "de"): Language(german.FORMS, german.FIXED, german.kind, german.WEIGHTS),
+    ("en", "de"): Language(german.FORMS, german.FIXED, german.DOUBTS, german.kind, german.WEIGHTS),
 }
 
 

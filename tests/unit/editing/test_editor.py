@@ -14,7 +14,7 @@ from docflat.decoding.alignment import Weights, find_words
 from docflat.decoding.scoring import Candidates, Scored
 from docflat.editing.editor import Editor
 from docflat.editing.evidence import Evidence, probability, weigh
-from docflat.editing.german import FIXED, FORMS, kind
+from docflat.editing.german import DOUBTS, FIXED, FORMS, kind
 from docflat.editing.languages import Language
 
 NOUNS = {"Maschine": "sie", "Brief": "er", "Haus": "es"}
@@ -64,8 +64,10 @@ def editor(align: Any = diagonal, **settings: Any) -> tuple[Editor, TableScorer]
     words = Words()
     scorer = TableScorer(words)
     # Only the gain of the word counts, and it must be above 2 nats.
-    weights = dict.fromkeys(("from neuter", "to neuter", "other", "possessive"), (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -2.0))
-    language = Language(FORMS, FIXED, kind, weights)
+    weights = dict.fromkeys(
+        ("from neuter", "to neuter", "other", "possessive"), (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -9.0, -2.0)
+    )
+    language = Language(FORMS, FIXED, DOUBTS, kind, weights)
     return Editor(scorer, words, align, language, **{"threshold": 0.5, **settings}), scorer  # type: ignore[arg-type]
 
 
@@ -92,6 +94,11 @@ def test_what_is_right_stays() -> None:
 def test_es_that_stands_for_nothing_stays() -> None:
     sentences = [MACHINE[0], ("It is raining.", "Es regnet."), ("It is about money.", "Es geht immer um Geld.")]
     assert all(revision.edit is None for revision in editor()[0].edit([sentences])[0])
+
+
+def test_an_it_that_may_mean_nothing_asks_for_more() -> None:
+    (revisions,) = editor()[0].edit([[MACHINE[0], ("It is about money.", "Es dreht sich alles ums Geld.")]])
+    assert revisions[1].edit is None
 
 
 def test_a_changed_sentence_is_the_context_of_those_after_it() -> None:
@@ -121,7 +128,7 @@ def test_all_sentences_are_told_of() -> None:
 def test_evidence_is_what_context_does_to_a_word_and_to_the_rest() -> None:
     draft = Scored([7, 1, 2], [-1.0, -2.0, -0.5, -0.1]), Scored([7, 1, 2], [-1.0, -0.5, -0.5, -0.1])
     variant = Scored([7, 3, 2], [-1.0, -0.2, -0.9, -0.1]), Scored([7, 3, 2], [-1.0, -1.5, -1.0, -0.1])
-    found = weigh(draft, variant, several=False)
+    found = weigh(draft, variant, several=False, doubt=True)
     assert found == Evidence(
         word_gain=pytest.approx(1.8 + 1.0),
         rest_gain=pytest.approx(-0.4 + 0.5),
@@ -129,13 +136,14 @@ def test_evidence_is_what_context_does_to_a_word_and_to_the_rest() -> None:
         old_word=-2.0,
         rest=pytest.approx(-0.4),
         several=0.0,
+        doubt=1.0,
     )
-    weights = {"one": (1.0, 2.0, 0.0, 0.5, 0.0, 9.0, -1.0)}
+    weights = {"one": (1.0, 2.0, 0.0, 0.5, 0.0, 9.0, 0.25, -1.25)}
     assert probability(found, "one", weights) == pytest.approx(1 / (1 + math.exp(-(2.8 + 0.2 - 1.0 - 1.0))))
 
 
 def test_a_longer_variant_differs_at_the_end_of_the_shorter() -> None:
     draft = (Scored([7], [-1.0, -2.0]),) * 2
     longer = (Scored([7, 8], [-1.0, -3.0, -0.5]),) * 2
-    assert weigh(draft, longer, several=False).old_word == -2.0
-    assert weigh(draft, longer, several=False).rest == pytest.approx(-0.5)
+    assert weigh(draft, longer, several=False, doubt=True).old_word == -2.0
+    assert weigh(draft, longer, several=False, doubt=True).rest == pytest.approx(-0.5)

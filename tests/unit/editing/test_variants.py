@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from docflat.decoding.alignment import find_words
-from docflat.editing.german import FORMS, kind
+from docflat.editing.german import FIXED, FORMS, kind
 from docflat.editing.variants import find_open_words, make_variants
 
 
@@ -73,3 +75,23 @@ def test_a_long_list_has_an_end() -> None:
     draft = " ".join(["es"] * 40)
     words = find_open_words(" ".join(["it"] * 40), draft, [(n, n) for n in range(40)], FORMS)
     assert 0 < len(make_variants(draft, words, FORMS)) <= 24
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_fixed"),
+    [
+        ("Es regnet.", True),
+        ("Heute gibt es Kuchen.", True),
+        ("Es geht ihm um Geld.", True),
+        ("Das Haus war alt, aber es stand.", True),
+        ("Wir sahen ein blaues Haus, ehe es brannte.", True),
+        ("Das stimmt. Es steht da.", False),
+        ("Das sah er, als es kam.", False),
+        ("Es geht jetzt.", False),
+        ("Die Maschine war alt, aber es lief.", False),
+    ],
+)
+def test_es_of_nothing_or_of_a_noun_beside_it_is_fixed(draft: str, is_fixed: bool) -> None:
+    words = [draft[slice(*place)].lower() for place in find_words(draft)]
+    found = find_open_words("It.", draft, [(0, words.index("es"))], FORMS, FIXED)
+    assert (not found) == is_fixed

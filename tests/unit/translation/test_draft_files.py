@@ -29,7 +29,7 @@ def edit_all(file: DraftFile, old: str, new: str) -> bytes:
         start = draft.index(old)
         change = Change((start, start + len(old)), old, new, "it")
         variant = Variant(draft.replace(old, new, 1), (change,), 1, frozenset({2}))
-        return Revision(source, draft, Edit(variant, 0.9, Evidence(1.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
+        return Revision(source, draft, Edit(variant, 0.9, Evidence(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
 
     return file.render([[revision(*pair) for pair in document.pairs] for document in file.documents])
 
