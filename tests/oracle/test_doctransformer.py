@@ -13,8 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from conftest import EOS, Document, batch_of, build, random_documents
+from conftest import EOS, SIZES, Document, batch_of, build, random_documents, vocabulary_for
 from docflat.model.transformer import Transformer
+from docflat.systems.doctransformer import DocTransformer
 from slow import (
     assert_same_gradients,
     embedded,
@@ -93,3 +94,11 @@ def test_the_gate_has_no_bias() -> None:
     model: Transformer = build("doctransformer")
     gates = [name for name, _ in model.named_parameters() if ".gate." in name]
     assert gates == [f"{side}.{layer}.context.gate.weight" for side in ("encoder", "decoder") for layer in range(2)]
+
+
+def test_what_is_read_of_the_context_is_not_dropped() -> None:
+    """As in the original, which has dropout in the sentence model's own parts only."""
+    model: Transformer = DocTransformer(SIZES, vocabulary_for(8), dropout=0.9)
+    readers = [module for name, module in model.named_modules() if name.endswith(".context")]
+    assert len(readers) == 4
+    assert not [module for reader in readers for module in reader.modules() if isinstance(module, torch.nn.Dropout)]

@@ -1,8 +1,8 @@
 """HAN against a slow transcription of its equations, row by row in float64; gradients too, for what is detached.
 
 For a token of the current sentence with state h, and the states S_1 ... S_3 of the previous sentences:
-q = LN(h), w_d = attention(q, words of S_d), s = attention(q, the w_d), c = FFN(s), l = sigmoid(A h + B c + b),
-LN((1 - l) h + l c). Inside the two attentions h and S are constants.
+w_d = LN(attention(LN(h), words of S_d)), s = attention(LN(h), the w_d), c = s + FFN(LN(s)), l = sigmoid(A h + B c + b),
+LN((1 - l) h + l c), each LN with weights of its own. Inside the two attentions h and S are constants.
 """
 
 from __future__ import annotations
@@ -34,10 +34,15 @@ def hierarchical(module: Any, x: Tensor, previous: list[Tensor], detached: bool 
     """The current sentence's states x (tokens, dim), with those of each previous sentence."""
     out = []
     for h in x:
-        query = slow_norm(module.query_norm, h.detach() if detached else h)[None]
-        read = [read_all(module.words, query, s.detach() if detached else s)[0] for s in previous]
-        found = torch.stack(read) if read else x.new_zeros(0, len(h))  # nothing to read sums up to zero
-        (c,) = feed_forward(module.feed_forward, read_all(module.sentences, query, found))
+        constant = h.detach() if detached else h
+        for_words, for_sentences = (
+            slow_norm(norm, constant)[None] for norm in (module.word_query_norm, module.sentence_query_norm)
+        )
+        read = [read_all(module.words, for_words, s.detach() if detached else s)[0] for s in previous]
+        normed = [slow_norm(module.words_norm, w) for w in read]
+        found = torch.stack(normed) if normed else x.new_zeros(0, len(h))  # nothing to read sums up to zero
+        (s,) = read_all(module.sentences, for_sentences, found)
+        c = s + feed_forward(module.feed_forward, slow_norm(module.feed_forward_norm, s)[None])[0]
         opening = gate_of_two(module.gate, h, c)
         out.append(slow_norm(module.norm, (1 - opening) * h + opening * c))
     return torch.stack(out)

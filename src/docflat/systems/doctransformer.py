@@ -28,15 +28,14 @@ from docflat.model.transformer import Transformer
 class ContextReader(nn.Module):
     """Attention to the context, and the gate in the place of a residual connection."""
 
-    def __init__(self, dim: int, heads: int, dropout: float) -> None:
+    def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
         self.attention = Attention(dim, heads)
         self.gate = Gate(dim, 2, bias=None)
         self.norm = Norm(dim)
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, attending: Attending) -> Tensor:
-        read = self.dropout(attending.source(self.attention, x, "context"))
+        read = attending.source(self.attention, x, "context")  # without dropout, as in the original
         opening = self.gate(x, read)
         return self.norm(opening * x + (1 - opening) * read)
 
@@ -44,7 +43,7 @@ class ContextReader(nn.Module):
 class ContextEncoderLayer(EncoderLayer):
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
         super().__init__(dim, heads, feed_forward, dropout)
-        self.context = ContextReader(dim, heads, dropout)
+        self.context = ContextReader(dim, heads)
 
     def read_context(self, x: Tensor, attending: Attending) -> Tensor:
         return self.context(x, attending)
@@ -53,7 +52,7 @@ class ContextEncoderLayer(EncoderLayer):
 class ContextDecoderLayer(DecoderLayer):
     def __init__(self, dim: int, heads: int, feed_forward: int, dropout: float) -> None:
         super().__init__(dim, heads, feed_forward, dropout)
-        self.context = ContextReader(dim, heads, dropout)
+        self.context = ContextReader(dim, heads)
 
     def read_context(self, x: Tensor, attending: Attending) -> Tensor:
         return self.context(x, attending)
@@ -87,7 +86,7 @@ class DocTransformer(Transformer):
         """The previous sentences as one line: (context tokens, dim), one segment a row."""
         part = source.selections["context"]
         tokens = self.drop_words(source.tokens[part.index])
-        x = self.dropout(self.source_norm(self.embedding(tokens, source.positions[part.index])))
+        x = self.source_norm(self.embedding(tokens, source.positions[part.index]))
         return self.context_layer(x, SegmentAttending(part.segments)), part.segments
 
     def encode(self, source: Side) -> Memory:

@@ -27,9 +27,12 @@ from docflat.systems.options import HANOptions
 class HierarchicalAttention(nn.Module):
     def __init__(self, sizes: ModelSizes, dropout: float) -> None:
         super().__init__()
-        self.query_norm = Norm(sizes.dim)
+        self.word_query_norm = Norm(sizes.dim)
         self.words = Attention(sizes.dim, sizes.heads)
+        self.words_norm = Norm(sizes.dim)
+        self.sentence_query_norm = Norm(sizes.dim)
         self.sentences = Attention(sizes.dim, sizes.heads)
+        self.feed_forward_norm = Norm(sizes.dim)
         self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward)
         self.gate = Gate(sizes.dim, 2)
         self.norm = Norm(sizes.dim)
@@ -37,12 +40,13 @@ class HierarchicalAttention(nn.Module):
 
     def forward(self, x: Tensor, states: Tensor, attending: Attending) -> Tensor:
         """Current tokens x (..., dim) with the states of their side -> (..., dim)."""
-        query = self.query_norm(x.detach())
-        found, there = attending.each_previous(self.words, query, states.detach())  # (..., distances, dim)
-        keys, values = (part.transpose(-2, -3) for part in self.sentences.keys_values(found))
-        queries = self.sentences.queries(query)[..., None, :]  # (..., heads, 1, size)
+        constant = x.detach()
+        words, there = attending.each_previous(self.words, self.word_query_norm(constant), states.detach())
+        sentences = self.words_norm(words)  # (..., distances, dim): what was read of each sentence
+        keys, values = (part.transpose(-2, -3) for part in self.sentences.keys_values(sentences))
+        queries = self.sentences.queries(self.sentence_query_norm(constant))[..., None, :]  # (..., heads, 1, size)
         read = self.sentences.join(attend_sentences(queries, keys, values, there).squeeze(-2))
-        context = self.dropout(self.feed_forward(read))
+        context = read + self.dropout(self.feed_forward(self.feed_forward_norm(read)))
         opening = self.gate(x, context)
         return self.norm((1 - opening) * x + opening * context)
 
