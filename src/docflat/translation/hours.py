@@ -8,7 +8,7 @@ from docflat.support.text_ranges import Range
 
 # 3:30 p.m.; from 3 to 5 pm, where the first has the half of the day too. 15.30 Uhr; 8 Uhr abends.
 _HOUR = r"(?<![0-9:.,])([0-9]{1,2})(?:[:.][0-9]{2})?"
-_CLOCK = re.compile(rf"(?:{_HOUR}\s?(?:-|–|to|and|until)\s?)?{_HOUR}\s?([ap])\.?\s?m\b", re.IGNORECASE)
+CLOCK = re.compile(rf"(?:{_HOUR}\s?(?:-|–|to|and|until)\s?)?{_HOUR}\s?([ap])\.?\s?m\b", re.IGNORECASE)
 UHR = re.compile(
     rf"(?:{_HOUR}(?:\s?Uhr)?\s?(?:-|–|bis|und)\s?)?{_HOUR}\s?Uhr\b"
     r"(?:\s(?:am\s)?(?:(morgen|vormittag|früh)|(nachmittag|abend)))?",
@@ -21,7 +21,7 @@ PART_OF_DAY = re.compile("mittag|abend|nacht", re.IGNORECASE)
 def find_clocks(text: str) -> list[tuple[int, int]]:
     """The hours of the clock of 12, as they are written, and as hours of the day: 9 p.m. is 9 and 21."""
     hours = []
-    for match in _CLOCK.finditer(text):
+    for match in CLOCK.finditer(text):
         last = int(match[2])
         half = 12 * (match[3].lower() == "p")
         hours.append((last, last % 12 + half))
@@ -38,7 +38,7 @@ def find_wrong_hours(text: str, german: str) -> list[tuple[Range, set[int], bool
     each the hours that it should be, and whether a part of the day is said of it.
     """
     hours = [hour for _, hour in find_clocks(text)]
-    others = {int(hour) % 24 for hour in _OF_24.findall(_CLOCK.sub(" ", text))}
+    others = {int(hour) % 24 for hour in _OF_24.findall(CLOCK.sub(" ", text))}
     in_part = PART_OF_DAY.search(german) is not None
     wrong = []
     for match in UHR.finditer(german) if hours else ():

@@ -26,3 +26,23 @@ from docflat.translation.repairs.full_stops import remove_full_stop
 )
 def test_no_full_stop_where_the_source_has_none(source: str, target: str, expected: str):
     assert remove_full_stop(source, target, "de") == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("ungefähr", "approx.", "approx."),
+        ("Abt.", "Dept.", "Dept."),
+        ("Abteilung", "Dept.", "Dept."),
+        ("Unser Verkaufsschlager", "Our best seller.", "Our best seller"),
+        ("Ihr Termin", "Your appt.", "Your appt."),
+        ("Preise inkl", "Prices incl.", "Prices incl."),
+        ("Acme Inc", "Acme Inc.", "Acme Inc."),
+        ("Es ist, wie es ist", "It is what it is.", "It is what it is"),
+        ("das Ende", "The end.", "The end"),
+        ("Muster GmbH & Co", "Muster GmbH & Co.", "Muster GmbH & Co."),
+        ("die U.S.A", "the U.S.A.", "the U.S.A."),
+    ],
+)
+def test_english_abbreviations_keep_theirs(source: str, target: str, expected: str):
+    assert remove_full_stop(source, target, "en") == expected
