@@ -4,7 +4,7 @@
     python benchmarks/repairs.py mended DATA/news/test --languages en de --most 300
 
 A name stands for two aligned files, NAME.en and NAME.de, also with .xz or .gz. `touched` counts, for each repair, the
-pairs that have what it looks for, and how many human translations among them it would change. `mended` translates such
+pairs that have what it looks for, and how many human translations among them it would change (--show prints them). `mended` translates such
 sentences with the shipped model, up to --most a repair, and counts the outputs that the repair changes, and how many
 of the changes the human reference bears out, or speaks against.
 """
@@ -36,25 +36,28 @@ def read_pairs(name: str, languages: tuple[str, str]) -> Iterator[tuple[str, str
             yield pair
 
 
-def collect(names: list[str], repairs: tuple[Repair, ...], languages: tuple[str, str]) -> Pairs:
-    """The pairs that a repair applies to; each pair once."""
+def collect(names: list[str], repairs: tuple[Repair, ...], languages: tuple[str, str]) -> tuple[Pairs, int]:
+    """The pairs that a repair applies to, each once; how many sentences there are in all."""
     collected: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+    total = 0
     for name in names:
         for pair in read_pairs(name, languages):
+            total += 1
             for repair in repairs:
                 if repair.applies(pair[0]):
                     collected[repair.name][pair] = None
-    return {name: list(pairs) for name, pairs in collected.items()}
+    return {name: list(pairs) for name, pairs in collected.items()}, total
 
 
 def changed_words(before: str, after: str) -> tuple[str, str]:
     """What a repair took away and put in."""
-    words = [re.findall(r"[\w.,:]+", text) for text in (before, after)]
-    taken, put = [], []
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+    old, new = (re.findall(r"[\w.,:]+", text) for text in (before, after))
+    taken: list[str] = []
+    put: list[str] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":
-            taken += words[0][a:b]
-            put += words[1][c:d]
+            taken += old[a:b]
+            put += new[c:d]
     return " ".join(taken), " ".join(put)
 
 
@@ -65,14 +68,12 @@ def touched(repairs: tuple[Repair, ...], pairs: Pairs, show: int) -> list[list[o
         changes = [(*pair, new) for pair in mine if (new := repair.run(*pair)) != pair[1]]
         for source, target, new in random.Random(1).sample(changes, min(show, len(changes))):
             print(f"{repair.name}: {source}\n    {' -> '.join(changed_words(target, new))}: {target}")
-        rows.append([repair.name, len(mine), len(changes), 1000 * len(changes) / max(1, len(mine))])
+        rows.append([repair.name, len(mine), len(changes)])
     return rows
 
 
-def verdict(repair: Repair, reference: str, before: str, after: str) -> str:
+def verdict(reference: str, before: str, after: str) -> str:
     """What the human reference says of a change."""
-    if repair.name == "full stops":
-        return "right" if not reference.rstrip().endswith(".") else "wrong"
     taken, put = changed_words(before, after)
     has = [
         all(re.search(rf"(?<![\w.,]){re.escape(word)}(?!\w)", reference) for word in text.split())
@@ -92,7 +93,7 @@ def mended(repairs: tuple[Repair, ...], pairs: Pairs, most: int, show: int) -> l
         counts = {"right": 0, "wrong": 0, "unknown": 0}
         for (source, reference), (text,) in zip(chosen, texts, strict=True):
             if (new := repair.run(source, text)) != text:
-                said = verdict(repair, reference, text, new)
+                said = verdict(reference, text, new)
                 counts[said] += 1
                 if show:
                     print(f"{repair.name}: {said}: {source}\n    {text}\n    {new}\n    {reference}")
@@ -110,10 +111,10 @@ def main() -> None:
     options = parser.parse_args()
     languages = (options.languages[0], options.languages[1])
     repairs = repairs_for(languages)
-    pairs = collect(options.names, repairs, languages)
+    pairs, total = collect(options.names, repairs, languages)
     if options.what == "touched":
-        columns = ["repair", "applies to", "would change", "in 1,000"]
-        print_table(columns, touched(repairs, pairs, options.show))
+        columns = ["repair", "applies to", "would change"]
+        print_table(columns, touched(repairs, pairs, options.show), title=f"{total} sentences")
     else:
         columns = ["repair", "translated", "changed", "right", "wrong", "unknown"]
         print_table(columns, mended(repairs, pairs, options.most, options.show))

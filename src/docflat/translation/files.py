@@ -23,7 +23,7 @@ from docflat.translation.outcomes import SentenceTranslator
 from docflat.translation.placeholders import Terms
 from docflat.translation.putting_back import put_back
 from docflat.translation.repairing import Translates
-from docflat.translation.repairs.numbers import localize_alone
+from docflat.translation.repairs.table import CELLS
 from docflat.translation.segment_plan import Planner, SegmentPlan
 
 Done = Callable[[int], None]
@@ -96,10 +96,11 @@ def _with_numbers_alone(
 ) -> tuple[list[Segment], int]:
     """The segments, with the numbers of those without words as the language writes them; how many of them changed."""
     written = list(segments)
-    if languages is None:
+    localize = CELLS.get(languages) if languages else None
+    if localize is None:
         return written, 0
     places = [number for number, plan in enumerate(plans) if plan.numbers]
-    texts = localize_alone([segments[n].text for n in places], languages)
+    texts = localize([segments[n].text for n in places])
     changed = {place: text for place, text in zip(places, texts, strict=True) if text != segments[place].text}
     for place, text in changed.items():  # sign for sign, so that spans stay where they are
         written[place] = replace(segments[place], text=text)

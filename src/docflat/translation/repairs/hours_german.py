@@ -1,4 +1,4 @@
-"""Hours of an English text in German: 9 Uhr for 9 a.m., where a model wrote 21 Uhr."""
+"""Hours before noon of an English text in German: 9 Uhr for 9 a.m., where a model wrote 21 Uhr."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ _NO_HOUR = re.compile(
 )
 
 
-def has_clock(source: str) -> bool:
-    """Whether the repair may have something to do."""
-    return CLOCK.search(source) is not None
+def has_morning_hours(source: str) -> bool:
+    """Whether the repair may have something to do: an hour before noon."""
+    return any(hour < 12 for _, hour in find_clocks(source))
 
 
 def localize_hours(source: str, german: str) -> str:
-    """A German translation with hours at the right half of the day.
+    """A German translation without afternoon hours that should be before noon.
 
-    Nothing changes where it says a part of the day, which may be wrong as well, nor where it is not sure which hour of
-    the source is meant: it has both 8 a.m. and 8 p.m., or another 8.
+    The other way round nothing changes: Germans say 9 Uhr for 9 p.m. too. Nor does it where the translation says a part
+    of the day, which may be wrong as well, nor where it is not sure which hour of the source is meant: it has both
+    8 a.m. and 8 p.m., or another 8.
     """
-    if not has_clock(source) or PART_OF_DAY.search(german):
+    if not has_morning_hours(source) or PART_OF_DAY.search(german):
         return german
     clocks = [hour for _, hour in find_clocks(source)]
     others = _NO_HOUR.sub(" ", CLOCK.sub(" ", source)).lower()
@@ -49,7 +50,8 @@ def localize_hours(source: str, german: str) -> str:
     for (start, end), hours, said in reversed(find_wrong_hours(source, german)):
         (hour, *more) = hours
         often = sum(clock % 12 == hour % 12 for clock in clocks)
-        if not more and not said and written.count(hour % 12) <= often and not _mentions(others, hour):
+        is_sure = not more and not said and written.count(hour % 12) <= often and not _mentions(others, hour)
+        if is_sure and hour < 12 < int(german[start:end]):
             german = f"{german[:start]}{hour}{german[end:]}"
     return german
 

@@ -1,0 +1,100 @@
+"""Numbers of an English text as German writes them: 1,200.50 as 1.200,50.
+
+Only numbers of thousands, where a sign that is left as in English makes a thousandth of them. A decimal point that a
+model copies (1.5 kg) is left: it says the same, and human translators leave it too often to call it wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from docflat.translation.placeholders import find_placeholders
+
+# Words before a number that is a label, and stays as it is printed on the thing.
+LABELS = """
+    id ids rgb rgba hsl hsv cmyk no nos num number numbers order ref refs reference references code codes version
+    versions v section sections chapter chapters page pages p pp part parts article articles item items invoice
+    invoices ticket tickets case cases room rooms build builds release releases bug bugs issue issues port ports line
+    lines isbn issn doi model type serial value values coordinates channel amendment amendments"""
+_LABELLED = re.compile(  # 100,200 and 300,400 after it share a label
+    rf"(?:\b(?:{'|'.join(LABELS.split())})\b\.?|#)[\s:#(=]*(?:[0-9.,;/]+\s+(?:(?:and|or|to)\s+)?)*$", re.IGNORECASE
+)
+_REACH = 200  # characters before a number in which its label is
+_NUMBER = re.compile(r"(?<![\w.,])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_TWICE = re.compile(r"([0-9]{3}),\1")  # a size, such as 200,200
+_LISTED = (re.compile(r"[0-9],\s*$"), re.compile(r",\s*[0-9]"))  # 96, 107,109, 111: a blank is missing
+_SWAP = str.maketrans(",.", ".,")
+
+
+def has_thousands(source: str) -> bool:
+    """Whether the repair may have something to do."""
+    return any(True for _ in _numbers(source))
+
+
+def _numbers(source: str) -> Iterator[re.Match[str]]:
+    """The numbers of thousands that are no labels, lists, percents or part of an address."""
+    matches = list(_NUMBER.finditer(source))
+    fixed = find_placeholders(source) if matches else []
+    for match in matches:
+        before, after = source[: match.start()], source[match.end() :]
+        if (
+            _THOUSANDS.fullmatch(match[0])
+            and not _TWICE.fullmatch(match[0])
+            and not _LABELLED.search(before[-_REACH:])
+            and not (_LISTED[0].search(before) or _LISTED[1].match(after) or re.match(r"\s?%", after))
+            and not any(start < match.end() and match.start() < end for start, end in fixed)
+        ):
+            yield match
+
+
+def localize_numbers(source: str, german: str) -> str:
+    """The translation with the numbers of its source that the model wrote with the same digits.
+
+    Not where a dollar or pound sign stands before one, as in English: that is left whole.
+    """
+    matches = list(_numbers(source))
+    numbers = {_digits(match[0]): match[0].translate(_SWAP) for match in matches}
+    before, after = (Counter(map(_digits, _NUMBER.findall(text))) for text in (source, german))
+    sure = Counter(_digits(match[0]) for match in matches)
+
+    def write(match: re.Match[str]) -> str:
+        digits = _digits(match[0])
+        # Where it is more often than in the source one is something else: 1,205 cases on May 12, 1.205 am 12.05.
+        is_sure = digits in numbers and before[digits] == sure[digits] >= after[digits]
+        is_english = re.search(r"[$£]\s?$", german[: match.start()]) is not None
+        # Thousands may be apart or not.
+        is_german = is_sure and match[0].replace(".", "") == numbers[digits].replace(".", "")
+        return match[0] if not is_sure or is_english or is_german else numbers[digits]
+
+    return _NUMBER.sub(write, german) if numbers else german
+
+
+def localize_cells(cells: Sequence[str]) -> list[str]:
+    """Texts of a file that have no words, such as cells of tables, with numbers as German writes them.
+
+    All or none: beside 12.500, a 3.250 that is left because it may be a version or a section would be misread. And
+    beside 255,128,0 the commas of 255,255,255 do not part thousands.
+    """
+    for cell in cells:
+        for match in _NUMBER.finditer(cell):
+            if re.fullmatch(r"[0-9]+\.[0-9]+|[0-9]+(?:,[0-9]+)+", match[0]) and not _is_sure(cell, match):
+                return list(cells)
+    return [
+        _NUMBER.sub(lambda match: match[0].translate(_SWAP) if _is_sure(cell, match) else match[0], cell)  # noqa: B023
+        for cell in cells
+    ]
+
+
+def _is_sure(cell: str, match: re.Match[str]) -> bool:
+    """Whether it is thousands or an amount: no version, section, date or address in a network."""
+    if _THOUSANDS.fullmatch(match[0]):
+        return True
+    is_amount = re.match(r"\s?[%€$£]", cell[match.end() :]) or re.search(r"[€$£]\s?$", cell[: match.start()])
+    return bool(is_amount) and re.fullmatch(r"[0-9]+\.[0-9]+", match[0]) is not None
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))
