@@ -4,7 +4,7 @@
     python benchmarks/repairs.py mended DATA/news/test --languages en de --most 300
 
 A name stands for two aligned files, NAME.en and NAME.de, also with .xz or .gz. `touched` counts, for each repair, the
-pairs that have what it looks for, and how many human translations among them it would change (--show prints them). `mended` translates such
+pairs that have what it looks for, and how many human translations among them it would change. `mended` translates such
 sentences with the shipped model, up to --most a repair, and counts the outputs that the repair changes, and how many
 of the changes the human reference bears out, or speaks against.
 """

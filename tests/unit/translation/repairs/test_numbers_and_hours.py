@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from docflat.translation.numbers import numbers_differ
-from docflat.translation.repairs.hours_german import localize_hours
 from docflat.translation.repairing import Repaired, repair
+from docflat.translation.repairs.hours_german import localize_hours
 from docflat.translation.repairs.numbers_german import localize_cells, localize_numbers
 
 
