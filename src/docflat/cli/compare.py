@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from docflat.cli.arguments import add_number, add_test_set
 from docflat.cli.evaluate import read_test_set
-from docflat.support.console import print_json, print_rows
+from docflat.support.console import print_json, print_rows, say
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def run(arguments: Namespace) -> None:
         return
     _print_scores(comparisons)
     if sentences:
-        print("\nsentences that differ most, by chrF")
+        say("", "sentences that differ most, by chrF")
     for sentence in sentences:
         _print_sentence(sentence)
     for document in documents:
-        print(f"\namong the documents that differ most: document {document['document']}, {_scores(document)}")
+        say("", f"among the documents that differ most: document {document['document']}, {_scores(document)}")
         for sentence in document["sentences"]:
             _print_sentence(sentence)
 
@@ -92,18 +92,18 @@ class _Texts:
 def _print_scores(comparisons: Sequence[Comparison]) -> None:
     columns = ("metric", "system", "score", "mean", "confidence", "p_bootstrap", "p_randomisation")
     print_rows([{name: getattr(each, name) for name in columns} for each in comparisons])
-    print()
+    say("")
     for metric, signature in {each.metric: each.signature for each in comparisons}.items():
-        print(f"{metric}: {signature}")
-    print("p_randomisation is two-sided; p_bootstrap, as sacreBLEU computes it, is of one tail: double it for both")
+        say(f"{metric}: {signature}")
+    say("p_randomisation is two-sided; p_bootstrap, as sacreBLEU computes it, is of one tail: double it for both")
 
 
 def _print_sentence(sentence: Row) -> None:
-    print(f"\n  document {sentence['document']}: {_scores(sentence)}")
+    say("", f"  document {sentence['document']}: {_scores(sentence)}")
     places = [f"{text['file']}:{text['line']}" for text in sentence["texts"]]
     width = max(map(len, places))
     for place, text in zip(places, sentence["texts"], strict=True):
-        print(f"    {place:<{width}}  {text['text']}".rstrip())
+        say(f"    {place:<{width}}  {text['text']}".rstrip())
 
 
 def _scores(row: Row) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from docflat.cli.arguments import add_boundaries, add_json, add_model, add_number, load_translator
-from docflat.cli.outputs import check_output, write_json_lines
-from docflat.support.console import print_json, print_rows, progress, warn
+from docflat.cli.outputs import add_force, check_output, write_json_lines
+from docflat.support.console import print_json, print_rows, progress, say, warn
 
 if TYPE_CHECKING:
     from docflat.evaluation.p_cxmi import SentenceCXMI
@@ -25,6 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--reference", type=Path, required=True, metavar="FILE", help="their translations")
     add_number(parser, "--show", 20, "words with the highest P-CXMI to show", least=0)
     parser.add_argument("--tokens", type=Path, metavar="FILE", help="write every token's P-CXMI as JSON lines")
+    add_force(parser, "the file of --tokens if it is there")
     add_boundaries(parser)
     parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line of the reference")
     parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines of the reference that start documents")
@@ -43,7 +44,7 @@ def run(arguments: Namespace) -> None:
     from docflat.evaluation.p_cxmi import cxmi
     from docflat.evaluation.testsets import Marking, read_beside, read_reference
 
-    check_output(arguments.tokens)
+    check_output(arguments, "tokens")
     marking = Marking(arguments.boundaries, arguments.docids, arguments.starts)
     reference = read_reference(arguments.reference, marking)
     source = read_beside(arguments.source, reference, marking, "source")
@@ -63,9 +64,9 @@ def run(arguments: Namespace) -> None:
         return
     print_rows(means, title=str(reference.file))
     if words:
-        print()
+        say("")
         print_rows([{**word, "sentence": _shortened(str(word["sentence"]))} for word in words])
-    print(f"\n{line}")
+    say("", line)
 
 
 def _sentences(source: DocumentFile, reference: DocumentFile, scored: list[list[SentenceCXMI]]) -> Iterator[_Found]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.cli.arguments import add_json, add_model, add_number, load_translator, names, whole
-from docflat.cli.outputs import check_output, write_json_lines
-from docflat.support.console import print_json, print_rows, progress, warn
+from docflat.cli.outputs import add_force, check_output, write_json_lines
+from docflat.support.console import print_json, print_rows, progress, say, warn
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     what = "write what each example got as JSON lines: scores, or with --generate its translation"
     parser.add_argument("--scores", type=Path, metavar="FILE", help=what)
+    add_force(parser, "the file of --scores if it is there")
     parser.add_argument("--limit", type=whole(1), metavar="N", help="examples, drawn at random (default: all)")
     add_number(parser, "--seed", 1, "of --limit and of random contexts", least=0)
     add_number(parser, "--beam", 5, "hypotheses a sentence, where the model translates")
@@ -53,7 +54,7 @@ def run(arguments: Namespace) -> None:
     from docflat.evaluation.contrastive.examples import grouped, read_contrastive
     from docflat.evaluation.contrastive.scoring import draw, in_context, sentences_before, signature
 
-    check_output(arguments.scores)
+    check_output(arguments, "scores")
     if arguments.company and arguments.generate:
         raise InputError("--company is for scoring; --generate translates every example by itself")
     # ContraPro's own JSON comes without its context, which is then not missed.
@@ -81,7 +82,7 @@ def run(arguments: Namespace) -> None:
         print_json({"signature": line, "accuracies": rows})
         return
     print_rows(rows, title=str(arguments.set))
-    print(f"\n{line}")
+    say("", line)
 
 
 def _score(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Found:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.cli.arguments import add_boundaries, add_json, add_number, whole
+from docflat.cli.outputs import add_force, check_output
 from docflat.cli.prepare import add_pairs, pairs
 from docflat.support.console import print_rows, progress
 from docflat.support.errors import InputError
@@ -23,6 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_pairs(parser)
     add_boundaries(parser)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="JSONL file to write")
+    add_force(parser)
     add_number(parser, "--context", 3, "sentences of context to keep", least=0)
     parser.add_argument("--balance", action="store_true", help="as many examples of er, sie and es")
     parser.add_argument("--limit", type=whole(1), metavar="N", help="examples to keep, at most, drawn at random")
@@ -31,14 +33,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.data.documents import OPENERS
     from docflat.evaluation.contrastive.examples import to_json
     from docflat.evaluation.contrastive.german_genders import Genders
     from docflat.evaluation.contrastive.german_pronouns import choose, find_examples
     from docflat.support.atomic import write_whole
 
-    if arguments.out.suffix.lower() in OPENERS:
-        raise InputError("is written as plain text: its name must not say otherwise", arguments.out)
+    check_output(arguments, "out")
     corpora = pairs(arguments)
     with progress("learning genders") as advance:
         genders = Genders(
@@ -66,10 +66,7 @@ def run(arguments: Namespace) -> None:
     if not kept:
         numbers = ", ".join(f"{row['found']} of {row['pronoun']}" for row in counts)
         raise InputError(f"nothing to write: found {numbers}", arguments.out)
-    try:
-        write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in kept))
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", arguments.out) from error
+    write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in kept))
     print_rows(counts, arguments.json, title=str(arguments.out))
 
 

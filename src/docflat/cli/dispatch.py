@@ -5,12 +5,18 @@ A verb imports what it needs when it runs, so that `docflat --help` does not wai
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import signal
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
 from textwrap import indent
+from types import FrameType
 from typing import NoReturn, Protocol
 
 from docflat import __version__
@@ -37,8 +43,13 @@ from docflat.cli import (
     train,
     translate,
 )
+from docflat.support.console import complain, messages
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
+
+# What writing to stdout, or to a file that no error of ours names, can fail of.
+NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EBADF}
+UNKNOWN = "unrecognized arguments: "
 
 
 class Command(Protocol):
@@ -188,6 +199,9 @@ VERBS: tuple[Verb, ...] = (
 
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        if message.startswith(UNKNOWN + "-"):
+            option = message.removeprefix(UNKNOWN).split()[0].partition("=")[0]
+            message += nearest(option, self._option_string_actions, "")
         raise InputError(f"{message} ({self.prog} --help says more)")
 
 
@@ -198,7 +212,7 @@ def _top_parser() -> ArgumentParser:
         prog="docflat",
         usage="docflat VERB ...",
         description="Document-level machine translation.",
-        epilog=f"verbs:\n{verbs}\n\ndocflat VERB --help says more, with an example.",
+        epilog=f"verbs:\n{verbs}\n\ndocflat help VERB says more, with an example.",
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -215,6 +229,10 @@ def _verb_parser(verb: Verb) -> ArgumentParser:
         allow_abbrev=False,
     )
     verb.command.arguments(parser)
+    said = parser.add_argument_group("messages")
+    said.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors and results")
+    said.add_argument("-v", "--verbose", action="store_true", help="say more, such as where a fault of docflat lies")
+    said.add_argument("--log", type=Path, metavar="FILE", help="append every message to this file, with its time")
     return parser
 
 
@@ -224,6 +242,8 @@ def _dispatch(argv: Sequence[str]) -> int:
         parser.parse_args(argv)  # --help and --version end here
         parser.print_help()
         return 0
+    if argv[0] == "help":
+        return _dispatch([*argv[1:], "--help"])
     verbs = {verb.name: verb for verb in VERBS}
     words = 2 if " ".join(argv[:2]) in verbs else 1  # `contrast build` is a verb beside `contrast`
     name, rest = " ".join(argv[:words]), argv[words:]
@@ -232,7 +252,13 @@ def _dispatch(argv: Sequence[str]) -> int:
         raise InputError(f"unknown verb {name!r}{hint}")
     verb = verbs[name]
     # Intermixed: `train recipe.yaml --json out=x` has positional arguments on both sides of an option.
-    verb.command.run(_verb_parser(verb).parse_intermixed_args(rest))
+    arguments = _verb_parser(verb).parse_intermixed_args(rest)
+    with messages(arguments.quiet, arguments.verbose, arguments.log):
+        try:
+            verb.command.run(arguments)
+        except InputError as error:
+            complain(error)
+            return error.status
     return 0
 
 
@@ -242,26 +268,66 @@ def run(argv: Sequence[str]) -> int:
         try:
             return _dispatch(argv)
         finally:
-            sys.stdout.flush()  # now, while a closed pipe can still be handled
+            if sys.stdout is not None:
+                sys.stdout.flush()  # now, while a closed pipe can still be handled
     except InputError as error:
-        print(f"docflat: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
-        return 2
+        complain(error)
+        return error.status
     except RuntimeError as error:
         if type(error).__name__ != "OutOfMemoryError":  # torch's, which is not imported here
             raise
         advice = "a smaller --batch-size, or batch_tokens in a recipe, takes less; --device cpu takes none of it"
-        print(f"docflat: error: the GPU has too little memory: {advice}", file=sys.stderr)
+        complain(f"the GPU has too little memory: {advice}")
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Python flushes stdout once more at exit, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         return 141  # what a shell reports for a program ended by SIGPIPE
+    except OSError as error:
+        if error.errno not in NOT_WRITTEN:
+            raise
+        complain(f"{error.filename or 'stdout'}: cannot be written: {error.strerror}")
+        _leave_stdout()
+        return 2
+
+
+def _leave_stdout() -> None:
+    """Python flushes stdout once more at exit, and would complain again."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    """As after an error: what is half-written is removed. A second signal ends the process as usual."""
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(128 + number)
+
+
+def _prepare_process() -> None:
+    """Signals that end us clean up first; a stream that was closed does not get its number taken by the next file."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, _end)
+    for number, useless in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, useless)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  # writing to it fails, and that is said
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """argv None: what the process was started with, which is then this command and nothing else."""
+    if argv is None:
+        _prepare_process()
     if argv is None and sys.argv[1:2] == ["translate"]:  # the verb that people wait for
         startup.begin()
         startup.end(run(sys.argv[1:]))

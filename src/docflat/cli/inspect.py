@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.cli.arguments import add_boundaries, add_model_folder, add_number, whole
-from docflat.support.console import print_rows
+from docflat.support.console import print_rows, say
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> None:
             raise InputError(str(error), arguments.source, document.line) from None
         _write(found, folder)
     _report(found)
-    print(f"\n{arguments.out / 'inspect.html'} shows it")
+    say("", f"{arguments.out / 'inspect.html'} shows it")
 
 
 def _read(arguments: Namespace) -> Document:

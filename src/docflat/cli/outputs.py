@@ -1,37 +1,90 @@
-"""Files that verbs write beside what they print."""
+"""Files that verbs write: what must not be written over is refused before the work."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from docflat.support.atomic import destination, is_through, replaced_by, write_whole
 from docflat.support.console import finite
 from docflat.support.errors import InputError
 
+Identity = tuple[int, int]  # device and inode
 
-def check_output(path: Path | None) -> None:
-    """Refuse before the work what could not be written after it."""
+
+def add_force(parser: ArgumentParser, what: str = "a file that is there already") -> None:
+    parser.add_argument("--force", action="store_true", help=f"replace {what}")
+
+
+def check_output(arguments: Namespace, option: str, force: bool | None = None, packed: bool = False) -> None:
+    """Refuse before the work what could not be written after it, or would cost a file.
+
+    force: whether what is there may be replaced (default: --force); packed: whether .gz and its like are written.
+    """
+    path = getattr(arguments, option)
     if path is None:
         return
-    from docflat.data.documents import OPENERS
+    from docflat.support.text_files import OPENERS
 
-    if path.suffix.lower() in OPENERS:
+    if path.suffix.lower() in OPENERS and not packed:
         raise InputError("is written as plain text: its name must not say otherwise", path)
+    others = (value for name, value in vars(arguments).items() if name != option)
+    check_file(path, list(_paths(others)), arguments.force if force is None else force)
+
+
+def check_file(path: Path, read: Collection[Path], force: bool) -> None:
+    """Whether this can be written, and is none of the files that are read or written besides."""
+    if is_through(path):
+        return
     if path.is_dir():
         raise InputError("cannot be written: it is a folder", path)
-    if not path.parent.is_dir():
-        raise InputError(f"cannot be written: there is no folder {path.parent}", path)
+    place = destination(path)
+    if isinstance(place, Path) and not place.parent.is_dir():
+        folder = place.parent if path.is_symlink() else path.parent
+        raise InputError(f"cannot be written: there is no folder {folder}", path)
+    if (there := replaced_by(path)) is None:
+        return
+    if identity(there) in {identity(file) for file in read}:
+        raise InputError("is a file of this command, which would write over it", path)
+    if not force:
+        raise InputError("exists already (--force replaces it)", path)
+
+
+def check_stdout(file: Path | None) -> None:
+    """Reading a file and appending to it would never end."""
+    try:
+        out = os.fstat(sys.stdout.fileno())
+        source = os.stat(file) if file is not None else os.fstat(sys.stdin.fileno())
+    except (OSError, ValueError, AttributeError):  # none of the system's streams
+        return
+    if os.path.samestat(out, source) and Path("/dev/fd/1").is_file():
+        raise InputError("is input and output at the same time", file or "stdin")
+
+
+def identity(file: Path) -> Identity | None:
+    """What names, links and hard links of one file have in common; None: there is no such file."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _paths(values: Iterable[object]) -> Iterator[Path]:
+    for value in values:
+        if isinstance(value, Path):
+            yield value
+        elif isinstance(value, list):
+            yield from _paths(value)
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, object]]) -> None:
-    from docflat.support.atomic import write_whole
-
     lines = (json.dumps({name: _plain(value) for name, value in each.items()}, ensure_ascii=False) for each in records)
-    try:
-        write_whole(path, "".join(f"{line}\n" for line in lines))
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path) from error
+    write_whole(path, "".join(f"{line}\n" for line in lines))
 
 
 def _plain(value: object) -> object:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from docflat.cli.arguments import add_json, add_number, names, whole
-from docflat.support.console import print_rows
+from docflat.support.console import print_rows, say
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> None:
         probe = replace(probe, steps=arguments.steps)
     rows = measure(probe, out, systems)
     if arguments.demo and not arguments.json:
-        print(*demo_lines(probe, out), sep="\n")
+        say(*demo_lines(probe, out))
     print_rows(rows, arguments.json, title="right pronouns in per cent, by the distance of what they refer to")
     if arguments.demo and not arguments.json:
-        print(f"\nThe model is yours to try: docflat translate --model {out}/models/docflat-c/model")
+        say("", f"The model is yours to try: docflat translate --model {out}/models/docflat-c/model")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.cli.arguments import add_json, names, whole
-from docflat.support.console import print_json, print_rows, warn
+from docflat.support.console import print_json, print_rows, say, warn
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
 
@@ -283,4 +283,4 @@ def _report(out: Path) -> None:
             paths = write_report(out)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", out) from None
-    print(*paths, sep="\n")
+    say(*paths)

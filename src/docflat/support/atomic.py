@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import io
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -143,6 +142,8 @@ def whole_folder(folder: Path, force: bool = False, writes: Collection[str] = ("
             if error.errno not in _NO_ROOM:
                 raise
             raise InputError(f"cannot be written: {error.strerror or error}", folder) from error
+        except InputError as error:  # of a file in it, by the name that it would have had
+            raise InputError(str(error).replace(str(partial), str(folder))) from error
         shutil.rmtree(old, ignore_errors=True)
     except BaseException:
         if old.exists() and not folder.exists():
@@ -229,12 +230,12 @@ def _said_of(path: Path, what: str = "written") -> Iterator[None]:
 def partial_name(place: Path, kind: str = "partial") -> Path:
     """A name beside this one. By its second half we know it again: a user has no such file by chance."""
     stem = os.fsdecode(os.fsencode(place.name)[:_LONGEST_STEM])
-    number = secrets.token_hex(4)
+    number = os.urandom(4).hex()
     return place.with_name(f".{stem}.{number}{_check(number)}.{kind}")
 
 
 def _check(number: str) -> str:
-    return hashlib.sha256(f"docflat {number}".encode()).hexdigest()[:8]
+    return f"{zlib.crc32(f'docflat {number}'.encode()):08x}"
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:

@@ -1,5 +1,6 @@
 """What the user sees: progress and warnings on stderr, tables on stdout.
 
+Text comes from files that strangers wrote, and a terminal obeys some characters: those are shown escaped.
 rich is imported where it is needed, so that `docflat --help` does not wait for it.
 """
 
@@ -7,10 +8,107 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from docflat.support.errors import InputError
+
+# What moves a cursor, ends a line or turns the direction of what follows; and halves of characters, which no terminal
+# takes. Those of \x80-\x9f are control characters too.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass
+class _Messages:
+    """How much is said, and where it is kept as well."""
+
+    quiet: bool = False
+    verbose: bool = False
+    log: TextIO | None = None
+
+
+_messages = _Messages()
+
+
+@contextmanager
+def messages(quiet: bool, verbose: bool, log: Path | None) -> Iterator[None]:
+    """quiet: only errors and results; verbose: also details; log: a file that gets every message, with its time."""
+    global _messages
+    try:
+        file = open(log, "a", encoding="utf-8", errors="backslashreplace") if log else None  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", log) from None
+    before, _messages = _messages, _Messages(quiet, verbose, file)
+    try:
+        yield
+    finally:
+        _messages = before
+        if file is not None:
+            file.close()
+
+
+def shown(text: object) -> str:
+    """One line in which a terminal finds nothing to obey: control characters are escaped as in Python."""
+    return _OBEYED.sub(_escaped, str(text))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match[0] == "\t":
+        return "\t"
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file's name that is no UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def say(*lines: object) -> None:
+    """Results that are no table, on stdout."""
+    for line in lines:
+        print(shown(line))
+
+
+def report(message: object) -> None:
+    """What became of something, on stdout at once. That nobody listens any more does not end the work."""
+    _keep(message)
+    if not _messages.quiet:
+        try:
+            print(shown(message), flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError:  # said at the end of the process, where stdout is flushed again
+            pass
+
+
+def warn(message: object) -> None:
+    _keep(f"warning: {message}")
+    if not _messages.quiet:
+        print(f"docflat: warning: {shown(message)}", file=sys.stderr)
+
+
+def complain(message: object) -> None:
+    """Say of an error, in one line."""
+    line = " ".join(str(message).splitlines())
+    _keep(f"error: {line}")
+    print(f"docflat: error: {shown(line)}", file=sys.stderr)
+
+
+def detail(message: str) -> None:
+    """Only for whoever asked for it; it may have several lines."""
+    _keep(message)
+    if _messages.verbose:
+        print("\n".join(map(shown, message.split("\n"))), file=sys.stderr)
+
+
+def _keep(message: object) -> None:
+    if _messages.log is not None:
+        _messages.log.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {shown(message)}\n")
+        _messages.log.flush()
 
 
 class Advance(Protocol):
@@ -22,7 +120,7 @@ class Advance(Protocol):
 @contextmanager
 def progress(description: str, total: float | None = None) -> Iterator[Advance]:
     """A bar on stderr with the time left while the block runs; nothing where stderr is no terminal."""
-    if not sys.stderr.isatty():
+    if _messages.quiet or not sys.stderr.isatty():
         yield _stay
         return
 
@@ -39,7 +137,7 @@ def progress(description: str, total: float | None = None) -> Iterator[Advance]:
         redirect_stdout=sys.stdout.isatty(),
     )
     with bar:
-        task = bar.add_task(description, total=total)
+        task = bar.add_task(shown(description), total=total)
 
         def advance(n: float = 1, /) -> None:
             bar.advance(task, n)
@@ -65,7 +163,7 @@ def print_table(
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=title, title_justify="left")
+        table = Table(title=title and Text(shown(title)), title_justify="left")
         for name, right in zip(columns, numeric, strict=True):
             table.add_column(Text(name), justify="right" if right else "left")
         for row in cells:
@@ -73,7 +171,7 @@ def print_table(
         Console().print(table)
         return
     if title:
-        print(title)
+        print(shown(title))
     widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
     for line in (list(columns), *cells):
         padding = [" " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)]
@@ -88,11 +186,9 @@ def print_rows(rows: Sequence[Mapping[str, object]], as_json: bool = False, titl
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
-
-
-def warn(message: str) -> None:
-    print(f"docflat: warning: {message}", file=sys.stderr)
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    # These can only be in its strings, where JSON has the same escapes.
+    print("\n".join(_OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", line) for line in text.split("\n")))
 
 
 def _stay(n: float = 1, /) -> None:
@@ -111,7 +207,7 @@ def _text(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.3g}"
-    return str(value)
+    return shown(value)
 
 
 def finite(value: object) -> object:

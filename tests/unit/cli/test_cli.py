@@ -111,7 +111,10 @@ def test_version(capsys: Capture):
         (["trian"], "unknown verb 'trian'; did you mean 'train'?"),
         (["zzz"], "unknown verb 'zzz'; there are " + ", ".join(verb.name for verb in cli.VERBS)),
         (["--zzz"], "unrecognized arguments: --zzz (docflat --help says more)"),
-        (["systems", "--jso"], "unrecognized arguments: --jso (docflat systems --help says more)"),
+        (
+            ["systems", "--jso"],
+            "unrecognized arguments: --jso; did you mean '--json'? (docflat systems --help says more)",
+        ),
         (["train"], "the following arguments are required: RECIPE (docflat train --help says more)"),
         (
             ["translate", "--model", "m", "--beam", "0"],

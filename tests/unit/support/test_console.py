@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docflat.support.console import print_table, progress, warn
+from docflat.support.console import complain, print_json, print_table, progress, report, say, warn
 
 ROWS = [["文档", 1.23456, None], ["a [bold]b", 12345, 5e-7]]
 
@@ -45,6 +45,25 @@ def test_progress_is_silent_where_stderr_is_no_terminal(capsys: pytest.CaptureFi
         advance()
         advance(2)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_finds_nothing_to_obey(capsys: pytest.CaptureFixture[str]):
+    """Titles set, screens cleared, lines overwritten, text turned around, and names that are no UTF-8."""
+    nasty = "a\x1b]0;title\x07\x1b[2J\rb\nc\x9b1m\u202etxt.exe\udcff\t\x7f\u2028"
+    escaped = "a\\x1b]0;title\\x07\\x1b[2J\\x0db\\x0ac\\x9b1m\\u202etxt.exe\\xff\t\\x7f\\u2028"
+    say(nasty)
+    report(nasty)
+    print_table(["name"], [[nasty]], title=nasty)
+    assert capsys.readouterr().out.splitlines() == [escaped, escaped, escaped, "name", escaped]
+    warn(nasty)
+    complain(nasty)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"docflat: warning: {escaped}"
+    assert not set(second) & set(nasty) - set("\t") - set(escaped)
+    print_json([nasty])
+    out = capsys.readouterr().out
+    assert json.loads(out) == [nasty]
+    assert not set(out) & set(nasty) - set("\n") - set(escaped)
 
 
 def test_warning_goes_to_stderr(capsys: pytest.CaptureFixture[str]):
