@@ -9,6 +9,7 @@ from typing import Any
 
 from docflat.cli.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
 from docflat.cli.translate_files import read_glossary, read_terms
+from docflat.support.console import complain, report
 from docflat.support.errors import InputError
 from docflat.weights.shipped import MODELS
 
@@ -109,14 +110,14 @@ def run(arguments: Namespace) -> None:
     )
     outcome = bulk.run(plan, settings, how)
     totals = outcome.totals
-    print(
+    report(
         f"{totals.documents:,} of {plan.documents:,} documents, {totals.failed:,} failed, "
         f"{totals.sentences:,} sentences, {totals.tokens:,} tokens -> {plan.out}"
     )
     for shard in outcome.lost:
-        print(f"docflat: error: {shard.name} is not done: process after process ended over it", file=sys.stderr)
+        complain(f"{shard.name} is not done: process after process ended over it")
     if totals.failed:
-        print(f"docflat: error: {plan.out / 'failed.jsonl'} says what failed, and why", file=sys.stderr)
+        complain(f"{plan.out / 'failed.jsonl'} says what failed, and why")
     if outcome.lost or totals.failed:
         raise SystemExit(1)
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from docflat.cli.outputs import add_force, check_output
+from docflat.support.console import report
+
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="OUT", help="the folder of docflat bulk -o")
     what = "file to write: JSONL, Parquet or text, as the parts are; may be .gz, .xz, .bz2, .zst"
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help=what)
+    add_force(parser)
     parser.add_argument("--source", metavar="NAME", help="of several inputs, that whose parts to take (default: all)")
 
 
@@ -17,5 +21,6 @@ def run(arguments: Namespace) -> None:
     from docflat.bulk.merge import merge
     from docflat.bulk.plan import read_plan
 
+    check_output(arguments, "out", packed=True)
     documents = merge(read_plan(arguments.folder), arguments.out, arguments.source)
-    print(f"{documents:,} documents -> {arguments.out}")
+    report(f"{documents:,} documents -> {arguments.out}")

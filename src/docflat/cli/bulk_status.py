@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from docflat.cli.arguments import add_json
-from docflat.support.console import print_json
+from docflat.support.console import print_json, say
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -33,11 +33,11 @@ def run(arguments: Namespace) -> None:
         speed = {"tokens_per_second": tokens, "seconds_left": left, "last_finished": last or None}
         print_json({"planned": planned, "done": asdict(totals), **speed})
         return
-    print(f"{describe(plan, totals)}; {totals.shards:,} of {plan.shards:,} shards")
-    print(f"{totals.sentences:,} sentences, {totals.tokens:,} tokens in {duration(totals.seconds)} of workers")
+    say(f"{describe(plan, totals)}; {totals.shards:,} of {plan.shards:,} shards")
+    say(f"{totals.sentences:,} sentences, {totals.tokens:,} tokens in {duration(totals.seconds)} of workers")
     if not receipts:
-        print("no shard is done yet")
+        say("no shard is done yet")
     elif totals.shards < plan.shards:
-        print(f"{tokens:,.0f} tokens/s of late; the last shard was done {duration(time.time() - last)} ago")
+        say(f"{tokens:,.0f} tokens/s of late; the last shard was done {duration(time.time() - last)} ago")
         assert left is not None
-        print(f"if it goes on like that: {ends_in(left)}")
+        say(f"if it goes on like that: {ends_in(left)}")

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.cli.arguments import add_boundaries, add_json, add_machine, add_model_folder, load_translator
-from docflat.cli.outputs import check_output
-from docflat.support.console import print_json, progress
-from docflat.support.errors import InputError
+from docflat.cli.outputs import add_force, check_output
+from docflat.support.console import print_json, progress, report, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--lines", action="store_true", help="both files are text, a sentence a line")
     parser.add_argument("--from", dest="source_language", default="en", metavar="CODE", help="default: en")
     parser.add_argument("--to", dest="target_language", default="de", metavar="CODE", help="default: de")
+    add_force(parser)
     add_model_folder(parser)
     add_boundaries(parser)
     add_machine(parser)
@@ -42,9 +42,7 @@ def run(arguments: Namespace) -> None:
 
     draft = arguments.draft or arguments.source
     out = arguments.out or draft.with_name(f"{draft.stem}.edited{draft.suffix}")
-    check_output(out)
-    if out.exists() and any(file.exists() and out.samefile(file) for file in (arguments.source, draft)):
-        raise InputError("would be overwritten", out)
+    check_output(Namespace(**{**vars(arguments), "out": out}), "out")
     languages = (arguments.source_language, arguments.target_language)
     is_lines = arguments.lines or arguments.boundaries != "auto"
     file = read_drafts(arguments.source, arguments.draft, arguments.boundaries, is_lines, languages)
@@ -74,5 +72,5 @@ def _report(
         )
         return
     for place, revision in edited:
-        print(f"{place}: {revision.reason}\n  {revision.draft}\n  {revision.text}")
-    print(f"{len(edited)} of {total} sentences edited -> {out}")
+        say(f"{place}: {revision.reason}", f"  {revision.draft}", f"  {revision.text}")
+    report(f"{len(edited)} of {total} sentences edited -> {out}")

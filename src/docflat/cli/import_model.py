@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from docflat.support.console import report
 from docflat.support.errors import InputError
 
 
@@ -51,6 +52,6 @@ def run(arguments: Namespace) -> None:
     folder = download(arguments.model) if hub else Path(arguments.model)
     config = import_model(folder, out, languages, arguments.precision == "int8", arguments.force)
     if config.languages is None:
-        print(f"{out}: its languages are not known; to note them, import it again with --languages")
+        report(f"{out}: its languages are not known; to note them, import it again with --languages")
     name = out if arguments.out else out.name
-    print(f"{out}: written. docflat translate --model {name} FILE")
+    report(f"{out}: written. docflat translate --model {name} FILE")

@@ -37,7 +37,7 @@ def check_output(arguments: Namespace, option: str, force: bool | None = None, p
 
 
 def check_file(path: Path, read: Collection[Path], force: bool) -> None:
-    """Whether this can be written, and is none of the files that are read or written besides."""
+    """Whether this can be written, and is no file that is read or written besides."""
     if is_through(path):
         return
     if path.is_dir():
@@ -49,7 +49,7 @@ def check_file(path: Path, read: Collection[Path], force: bool) -> None:
     if (there := replaced_by(path)) is None:
         return
     if identity(there) in {identity(file) for file in read}:
-        raise InputError("is a file of this command, which would write over it", path)
+        raise InputError("would be overwritten: this command has it twice", path)
     if not force:
         raise InputError("exists already (--force replaces it)", path)
 

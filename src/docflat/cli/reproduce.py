@@ -234,7 +234,7 @@ def _list(plan: Plan, as_json: bool) -> None:
     if as_json:
         return print_json({"seconds": round(seconds), "jobs": rows})
     print_rows(rows)
-    print(f"\n{len(rows)} jobs; what is left takes about {said(seconds)} on this machine, one after the other")
+    say("", f"{len(rows)} jobs; what is left takes about {said(seconds)} on this machine, one after the other")
     _note_open(plan)
     return None
 

@@ -77,7 +77,7 @@ def test_what_is_read_is_not_written_over(aligned: Path, capsys: Capture):
     for name in ("x.en", "hard", "soft", "./x.en"):
         for force in ([], ["--force"]):
             assert cli.run(["contrast", "build", *PREPARED[1:5], "-o", name, *force]) == 2
-            message = "is a file of this command, which would write over it"
+            message = "would be overwritten: this command has it twice"
             assert capsys.readouterr().err == f"docflat: error: {Path(name)}: {message}\n"
     assert (aligned / "x.en").read_text() == before
 
