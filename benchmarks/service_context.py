@@ -52,9 +52,10 @@ def related(client: Client, examples: Sequence[ContrastiveExample]) -> None:
             translations = list(pool.map(do, examples))
         verdicts = Counter(judge(example, text) for example, text in zip(examples, translations, strict=True))
         judged = verdicts["right"] + verdicts["wrong"]
-        rows.append(
-            {"texts": name, "examples": len(examples), **verdicts, "right of judged": verdicts["right"] / judged}
-        )
+        row: dict[str, object] = {"texts": name, "examples": len(examples)}
+        for verdict, count in sorted(verdicts.items()):
+            row[verdict] = count
+        rows.append(row | {"right of judged": verdicts["right"] / judged})
     print_rows(rows)
 
 
@@ -67,7 +68,7 @@ def unrelated(client: Client, lines: Sequence[str], references: Sequence[str]) -
         parts = [lines[start : start + LIST] for start in range(0, len(lines), LIST)]
         return lambda: [text for part in parts for text in ask(client, part, **options)]
 
-    ways = {
+    ways: dict[str, Callable[[], list[str]]] = {
         "one by one": lambda: [text for line in lines for text in ask(client, [line])],
         "as a list": lists(),
         "as a list, unrelated": lists(extra_body_parameters={"unrelated": True}),
