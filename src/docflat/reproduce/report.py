@@ -14,7 +14,7 @@ from pathlib import Path
 from docflat.reproduce.grid import Cell, Measure, Table
 from docflat.reproduce.results import Key, Origin, Record, read_open, read_results
 from docflat.reproduce.significance import LEVEL, seeds_p
-from docflat.reproduce.tables import ANALYSED, tables
+from docflat.reproduce.tables import ANALYSED, CONVERGED, tables
 from docflat.support.atomic import write_whole
 
 NOT_RUN = "not run"
@@ -135,7 +135,18 @@ class Report:
         if deviation is not None:
             shown += f" ± {number_text(cell, deviation, signed=False)}"
         shown += mark + (f" (n={len(seeds)})" if deviation is not None else "")
+        shown += "" if self.converged(cell, mean) else " (does not converge)"
         return Shown(text, shown, used, given, mean, deviation, len(seeds), p, mark)
+
+    def converged(self, cell: Cell, bleu: float) -> bool:
+        """By the definition in the note of table 5, of trainings with context from elsewhere."""
+        job, metric, window = cell.measure.job, cell.measure.metric, cell.measure.window
+        base = Measure(job.baseline, metric, window)
+        values = [self.results[base.of_seed(seed).key].value for seed in self.seeds((base,))]
+        known = [value for value in values if value is not None]
+        if metric != "bleu" or not job.variant.startswith("irrelevant") or not known:
+            return True
+        return bleu >= CONVERGED * statistics.fmean(known)
 
     def why(self, cell: Cell) -> str:
         """Of a cell that is open."""

@@ -352,6 +352,18 @@ def test_seeds_are_shown_as_mean_and_deviation_and_tested_as_such():
     assert shown(fewer, title, "docflat-c")[0][1] == "21.15 ± 0.21 (n=2)"
 
 
+def test_what_does_not_converge_has_less_than_half_the_bleu_of_doc2doc():
+    jobs = {"doc2doc": 20.0, "doc2doc-irrelevant-local": 9.9, "docflat-c-irrelevant-both": 10.1, "docflat-d": 3.0}
+    found = report(*(record(f"ted/{job}", "bleu", value, 16) for job, value in jobs.items()))
+    title = "Table 5: context from elsewhere, TED"
+    assert [
+        shown(found, title, row)[0][1]
+        for row in ("doc2doc, irrelevant local", "docflat-c, irrelevant both", "docflat-d, gold global gold local")
+    ] == ["9.90 (does not converge)", "10.10", "3.00"]
+    alone = report(record("ted/doc2doc-irrelevant-local", "bleu", 9.9, 16))
+    assert shown(alone, title, "doc2doc, irrelevant local")[0][1] == "9.90"
+
+
 def test_an_open_number_says_why():
     gaps = {("ted/doc2doc", "comet", 16): "no COMET checkpoint", ("ted/mbe", "bleu", 16): "ted/mbe failed: no memory"}
     found = Report({}, gaps)
