@@ -1,12 +1,24 @@
-"""Sentences of a text, as places in it: what lies between them is blanks, and can be kept as it is."""
+"""Sentences of a text, as places in it: what lies between them is blanks, and can be kept as it is.
+
+sentencex cuts; what it does not know of abbreviations, ordinals and numbered items is put right here.
+"""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from docflat.support.errors import InputError
 from docflat.support.text_ranges import Range, strip
+from docflat.translation.abbreviations import ABBREVIATIONS, BEFORE_ORDINALS, GERMAN_OPENERS, Abbreviations
+
+_REACH = 60  # characters before a cut that are looked at
+_LAST_WORD = re.compile(r"(?<![\w.-])([\w-]+(?:\.[\w-]+)*)\.\s*$")
+_SPELLED = re.compile(r"(?<![\w.])((?:\w\. )+\w)\.\s*$")  # z. B.
+_ORDINAL = re.compile(r"([^\W\d_]+)\s+[0-9]{1,3}\.\s*$")
+_ITEM = re.compile(r"[.!?]\s+(?=[0-9]{1,2}\.\s*$)")  # 1. Open it. 2. Shut it.
+_NONE = Abbreviations(frozenset(), frozenset(), frozenset())
 
 
 def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()) -> list[Range]:
@@ -19,9 +31,8 @@ def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()
     except ImportError:
         raise InputError("splitting text into sentences needs sentencex: pip install 'docflat[files]'") from None
     sentences: list[Range] = []
-    start = end = 0
-    for piece in sentencex.segment(language, text):
-        end += len(piece)
+    start = 0
+    for end in _mend(text, sentencex.segment(language, text), language.partition("-")[0].lower()):
         if end < len(text) and (_inside(end, whole) or not _has_letter(text[start:end])):
             continue  # "1." is no sentence; it goes with what it numbers
         sentences.append((start, end))
@@ -31,6 +42,45 @@ def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()
     if len(sentences) > 1 and not _has_letter(text[slice(*sentences[-1])]):
         sentences[-2:] = [(sentences[-2][0], sentences[-1][1])]
     return [stripped for piece in sentences if (stripped := strip(text, *piece)) is not None]
+
+
+def _mend(text: str, pieces: Sequence[str], language: str) -> Iterator[int]:
+    """The ends of pieces, but for those that are none, and with those that were missed."""
+    known = ABBREVIATIONS.get(language, _NONE)
+    missed = [end for word in known.after_all for end in _ends_after(text, word, language)]
+    cuts, end = set(missed), 0
+    for piece in pieces:
+        end += len(piece)
+        before = text[max(0, end - _REACH) : end]
+        if end == len(text):
+            cuts.add(end)
+        elif not _goes_on(before, text[end], known, language):
+            item = _ITEM.search(before)  # its number begins a sentence
+            is_item = item is not None and not _goes_on(before[: item.end()], "0", known, language)
+            cuts.add(end - len(before) + item.end() if item and is_item else end)
+    return iter(sorted(cuts))
+
+
+def _goes_on(before: str, after: str, known: Abbreviations, language: str) -> bool:
+    """Whether a sentence goes on after what looks like its end; `after`: the character after it."""
+    if after == "-" and not before[-1:].isspace():  # Dipl.-Ing.
+        return True
+    for match in (_LAST_WORD.search(before), _SPELLED.search(before)):
+        word = match[1].replace(" ", "").casefold() if match else ""
+        for part in (word, word.rpartition("-")[2]):
+            if part in known.before_more or (part in known.may_end and (after.isdigit() or after.islower())):
+                return True
+    if language != "de":
+        return False
+    ordinal = _ORDINAL.search(before)
+    return ordinal is not None and ordinal[1].casefold() in BEFORE_ORDINALS
+
+
+def _ends_after(text: str, word: str, language: str) -> Iterator[int]:
+    """Where a sentence ends in this word: a capital letter follows; in German one of those that begin sentences."""
+    for match in re.finditer(rf"(?<!\w){re.escape(word)}\.\s+(?=([^\W\d_]+))", text, re.IGNORECASE):
+        if match[1][0].isupper() and (language != "de" or match[1].casefold() in GERMAN_OPENERS):
+            yield match.end()
 
 
 def _inside(place: int, ranges: Sequence[Range]) -> bool:

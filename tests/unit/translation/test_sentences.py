@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +30,10 @@ SPLITS = [
 ]
 
 
+# By language: texts with "|" for the cuts that a reader makes.
+HARD: dict[str, list[str]] = yaml.safe_load((Path(__file__).parents[2] / "data/sentences.yaml").read_text("utf-8"))
+CUT_OTHERWISE = {"It lies 5 km from Mt. Fuji and Ft. Worth."}
+
 IBAN = "GB82WEST12345698765432"
 
 
@@ -35,6 +42,17 @@ IBAN = "GB82WEST12345698765432"
 def test_sentences_are_cut_where_a_reader_would(sentences: list[str], blank: str):
     text = f" {blank.join(sentences)}\n"
     assert [text[start:end] for start, end in split_sentences(text)] == sentences
+
+
+def test_hard_cases_are_cut_where_a_reader_would():
+    wrong = set()
+    for language, cases in HARD.items():
+        for case in cases:
+            sentences = case.split(" | ")
+            text = " ".join(sentences)
+            if [text[start:end] for start, end in split_sentences(text, language)] != sentences:
+                wrong.add(case)
+    assert wrong == CUT_OTHERWISE
 
 
 @given(st.text(st.sampled_from("aB1.?! \n\t\"'(){}%…。中ä\U0001f600\u0301"), max_size=60))

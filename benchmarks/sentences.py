@@ -1,0 +1,89 @@
+"""How many hard texts a sentence splitter cuts as a reader would: docflat's, sentencex alone, and pysbd if it is there.
+
+python benchmarks/sentences.py [--wrong]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import sentencex
+import yaml
+
+from docflat.support.console import print_table
+from docflat.support.text_files import lines_of
+from docflat.translation.sentences import split_sentences
+
+CASES: dict[str, list[str]] = yaml.safe_load((Path(__file__).parents[1] / "tests/data/sentences.yaml").read_text())
+Splitter = Callable[[str, str], list[str]]
+
+
+def ours(text: str, language: str) -> list[str]:
+    return [text[slice(*place)] for place in split_sentences(text, language)]
+
+
+def plain(text: str, language: str) -> list[str]:
+    return [piece.strip() for piece in sentencex.segment(language, text)]
+
+
+def splitters() -> dict[str, Splitter]:
+    known: dict[str, Splitter] = {"docflat": ours, "sentencex": plain}
+    try:
+        import pysbd  # type: ignore[import-not-found]
+    except ImportError:
+        return known
+    made = {language: pysbd.Segmenter(language=language, clean=False) for language in CASES}
+    known["pysbd"] = lambda text, language: [piece.strip() for piece in made[language].segment(text)]
+    return known
+
+
+def count_lines(file: Path, language: str) -> None:
+    """Lines that are cut whole out of their documents."""
+    documents: list[list[str]] = [[]]
+    for line in lines_of(file, file):
+        if line.strip():
+            documents[-1].append(" ".join(line.split()))
+        elif documents[-1]:
+            documents.append([])
+    total = sum(map(len, documents))
+    rows = []
+    for name, split in splitters().items():
+        whole = pieces = 0
+        for document in documents:
+            cut = Counter(split(" ".join(document), language))
+            pieces += cut.total()
+            whole += (cut & Counter(document)).total()
+        rows.append([name, total, pieces, whole, 100 * whole / total])
+    print_table(["splitter", "lines", "pieces", "whole", "%"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wrong", action="store_true", help="show what is cut otherwise")
+    parser.add_argument("--lines", type=Path)
+    parser.add_argument("--language", default="en")
+    options = parser.parse_args()
+    if options.lines:
+        count_lines(options.lines, options.language)
+        return
+    rows: list[list[object]] = []
+    for name, split in splitters().items():
+        counts = []
+        for language, cases in CASES.items():
+            right = 0
+            for case in cases:
+                wanted = case.split(" | ")
+                pieces = split(" ".join(wanted), language)
+                right += pieces == wanted
+                if options.wrong and pieces != wanted:
+                    print(f"{name}: {language}: {' | '.join(pieces)}")
+            counts.append(f"{right} of {len(cases)}")
+        rows.append([name, *counts])
+    print_table(["splitter", *CASES], rows)
+
+
+if __name__ == "__main__":
+    main()
