@@ -281,12 +281,14 @@ class JobRun:
         write_whole(self.folder / f"comet.{window}.json", json.dumps(found))
         self._record({"comet": (sum(found) / len(found), signature)}, window, self.translation(window))
 
-    def _record(self, numbers: Numbers, window: int = 0, file: Path | None = None) -> None:
-        """file: what the numbers were measured on."""
+    def _record(
+        self, numbers: Numbers, window: int = 0, file: Path | None = None, origin: Origin | None = None
+    ) -> None:
+        """file: what the numbers were measured on; origin: if it is not that of the job as the plan has it now."""
         new = {key: number for key, number in numbers.items() if (self.job.name, key, window) not in self.done}
         if not new:
             return
-        now, origin = datetime.now(timezone.utc).isoformat(timespec="seconds"), self.plan.origin(self.job)
+        now, origin = datetime.now(timezone.utc).isoformat(timespec="seconds"), origin or self.plan.origin(self.job)
         name = str(file.relative_to(self.plan.out)) if file else ""
         records = []
         for metric, (value, signature) in new.items():
@@ -311,7 +313,9 @@ class JobRun:
                 file = "right.json" if metric == "accuracy" else f"comet.{window}.json"
                 values = [json.loads((run.folder / file).read_text(encoding="utf-8")) for run in (baseline, self)]
                 p = mean_p(*values)
-            self._record({f"{metric} p": (p, SIGNATURE)}, window)
+            tested = read_results(self.plan.results)[self.job.name, metric, window]
+            origin = replace(tested.origin, commit=self.plan.commit, command=self.plan.command)
+            self._record({f"{metric} p": (p, SIGNATURE)}, window, origin=origin)
 
 
 def check(plan: Plan, jobs: Sequence[Job]) -> None:
