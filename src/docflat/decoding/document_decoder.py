@@ -10,10 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from docflat.data.rows import Ids
-from docflat.decoding.editing import EditedSentence, find_objections
+from docflat.decoding.editing import EditedSentence
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
 from docflat.engines.loading import LoadedModel
@@ -92,19 +90,7 @@ class DocumentDecoder:
     def edit(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[EditedSentence]]:
         """Every sentence by itself, and again with its context where that objects to a token of the draft."""
         passes = self.passes(settings)
-        drafts = passes.drafts(documents, ignore)
-        tokens = [[draft.tokens for draft in document] for document in drafts]
-        objections = [
-            [find_objections(*pair, settings.tolerance) for pair in zip(*document, strict=True)]
-            for document in zip(drafts, passes.score(documents, tokens), strict=True)
-        ]
-        chosen = np.array([bool(found) for document in objections for found in document], dtype=bool)
-        done(sum(bool(ids) for document in documents for ids in document) - int(chosen.sum()))
-        translations = passes.second_pass(documents, tokens, done, chosen)
-        return [
-            [EditedSentence(*one) for one in zip(*document, strict=True)]
-            for document in zip(tokens, objections, translations, strict=True)
-        ]
+        return passes.edit(documents, passes.drafts(documents, ignore), done)
 
     def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
         """The first of two passes: every sentence by itself, if another one reads its translation."""

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from docflat.data.flat_layout import FlatSide, Layout, flatten_batch, flatten_side
+from docflat.data.flat_layout import FlatSide, Layout, flatten_side, labels_of
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
-from docflat.decoding.editing import Draft
-from docflat.decoding.scoring import split_scores
+from docflat.decoding.editing import Draft, EditedSentence, Objection, find_objections
+from docflat.decoding.scoring import score_target
 from docflat.decoding.settings import DecodingSettings
 from docflat.decoding.stream_windows import Window, keep, lay_windows
 from docflat.engines.engine import Encoded, Engine, Hypothesis, ShownContext, TargetContext
@@ -50,26 +50,52 @@ class Passes:
         documents: Sequence[Sequence[Ids]],
         first: Sequence[Sequence[Ids]],
         done: Callable[[int], None],
-        chosen: Array | None = None,
     ) -> list[list[Ids]]:
-        """Every sentence with its context, whose translations are those of a first pass.
-
-        chosen (sentences,): True where a sentence is translated; the others keep their first translation.
-        """
+        """Every sentence with its context, whose translations are those of a first pass."""
         walk, target = self._second_walk(documents, first)
-        if chosen is not None:
-            walk.keep(chosen, target)
         for batch in walk.batches(self.settings.batch_size):
-            wanted = np.arange(len(batch)) if chosen is None else np.flatnonzero(chosen[batch.sentence])
-            context = None
-            if self.settings.global_context == "first-pass":
-                context = TargetContext(self._target(target, batch), wanted)
-            encoded = self._encode(walk.source, batch)
-            if len(wanted) < len(batch):
-                encoded = encoded.take(wanted, batch.context[wanted] + 1)
-            self._search(walk, batch.sentence[wanted], batch.take(wanted), encoded, target, context)
-            done(len(wanted))
+            self._search_again(walk, batch, np.arange(len(batch)), self._encode(walk.source, batch), target)
+            done(len(batch))
         return walk.translations()
+
+    def edit(
+        self, documents: Sequence[Sequence[Ids]], drafts: Sequence[Sequence[Draft]], done: Callable[[int], None]
+    ) -> list[list[EditedSentence]]:
+        """Every sentence again with its context where that objects to a token of its draft; the others stay.
+
+        Drafts are scored and searched again in the same batches: what both read of the source is encoded once.
+        """
+        first = [[draft.tokens for draft in document] for document in drafts]
+        walk, target = self._second_walk(documents, first)
+        walk.target = [ids for document in first for ids in document]
+        alone = [draft for document in drafts for draft in document]
+        objections: list[list[Objection]] = [[] for _ in alone]
+        for batch in walk.batches(self.settings.batch_size):
+            encoded, side = self._encode(walk.source, batch), self._target(target, batch)
+            scored = score_target(self.engine, encoded, side, labels_of(side, self.layout.eos))
+            for sentence, there in zip(batch.sentence, scored, strict=True):
+                objections[sentence] = find_objections(
+                    alone[sentence], there.log_probabilities, self.settings.tolerance
+                )
+            wanted = np.flatnonzero([bool(objections[sentence]) for sentence in batch.sentence])
+            if len(wanted):
+                self._search_again(walk, batch, wanted, encoded, target)
+            done(len(batch))
+        return walk.by_document(
+            [
+                EditedSentence(draft.tokens, against, translation)
+                for draft, against, translation in zip(alone, objections, walk.target, strict=True)
+            ]
+        )
+
+    def _search_again(self, walk: Walk, batch: Rows, wanted: Array, encoded: Encoded, target: SentenceList) -> None:
+        """Translate some rows of a batch with their context, whose translations are in `target`."""
+        context = None
+        if self.settings.global_context == "first-pass":
+            context = TargetContext(self._target(target, batch), wanted)
+        if len(wanted) < len(batch):
+            encoded = encoded.take(wanted, batch.context[wanted] + 1)
+        self._search(walk, batch.sentence[wanted], batch.take(wanted), encoded, target, context)
 
     def _second_walk(
         self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]]
@@ -87,8 +113,9 @@ class Passes:
         """
         walk, target = self._second_walk(documents, first)
         for rows in walk.batches(self.settings.batch_size):
-            batch = flatten_batch(walk.source, target, rows, self.layout)
-            scored = split_scores(self.engine.score(batch), batch.labels, batch.target.sentences)
+            side = self._target(target, rows)
+            encoded = self._encode(walk.source, rows)
+            scored = score_target(self.engine, encoded, side, labels_of(side, self.layout.eos))
             for sentence, one in zip(rows.sentence, scored, strict=True):
                 walk.log_probabilities[sentence] = one.log_probabilities
         return walk.by_document(walk.log_probabilities)
@@ -276,12 +303,6 @@ class Walk:
             moved = replace(block, sentence=block.sentence + shift, context_end=block.context_end + shift)
             rows.append(moved)
         return SentenceList(texts), concatenate(rows)
-
-    def keep(self, chosen: Array, target: SentenceList) -> None:
-        """Go on with the blocks of chosen sentences; all others, too, start with their translation in `target`."""
-        self.target = [target.tokens[a:b].tolist() for a, b in pairwise(target.ends)]
-        groups = self.rows.group[chosen[self.rows.sentence]]
-        self.rows = self.rows.take(np.isin(self.rows.group, groups))
 
     def translations(self) -> list[list[Ids]]:
         return self.by_document(self.target)

@@ -11,9 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from docflat.data.flat_layout import FlatSegments, Layout, flatten_batch, flatten_side, labels_of
+from docflat.data.flat_layout import FlatSegments, FlatSide, Layout, flatten_batch, flatten_side, labels_of
 from docflat.data.rows import Array, Ids, Rows, SentenceList, row_lengths, trim
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.engine import Encoded, Engine
 from docflat.engines.loading import LoadedModel
 
 
@@ -85,7 +86,7 @@ class Scorer:
         found: list[Scored] = []
         for part in self._batches(rows, source, target):
             batch = flatten_batch(source, target, part, self.layout)
-            found += split_scores(self.engine.score(batch), batch.labels, batch.target.sentences)
+            found += score_target(self.engine, self.engine.encode(batch.source), batch.target, batch.labels)
             done(len(part))
         bounds = np.cumsum([0, *sizes])
         return [found[a:b] for a, b in pairwise(bounds)]
@@ -166,7 +167,7 @@ class Scorer:
         found: list[Scored] = []
         for part in self._batches(rows, *sides):
             batch = flatten_batch(*sides, part, self.layout)
-            found += split_scores(self.engine.score(batch), batch.labels, batch.target.sentences)
+            found += score_target(self.engine, self.engine.encode(batch.source), batch.target, batch.labels)
         each = (one for one, wanted in zip(found, last, strict=True) if wanted)
         return [[next(each) for _ in example.translations] for example in examples]
 
@@ -212,6 +213,11 @@ def lay_context(parts: Sequence[tuple[Sequence[Ids], Sequence[Ids]]], most: int)
             texts.append(ids)
     sentence, count, end, place = (np.array(column, dtype=np.int64) for column in zip(*columns, strict=True))
     return SentenceList(texts), Rows(sentence, count, end, place, np.arange(len(sentence)))
+
+
+def score_target(engine: Engine, encoded: Encoded, target: FlatSide, labels: Array) -> list[Scored]:
+    """Of the current sentence of each row."""
+    return split_scores(engine.score(encoded, target, labels), labels, target.sentences)
 
 
 def split_scores(scores: Array, labels: Array, sentences: FlatSegments) -> list[Scored]:

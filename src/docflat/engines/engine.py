@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from docflat.data.flat_layout import FlatBatch, FlatSide
+from docflat.data.flat_layout import FlatSide
 from docflat.data.rows import Array, Ids
 from docflat.model.sizes import Vocabulary
 
@@ -93,8 +93,11 @@ class Engine(Protocol):
         prefix: target rows up to the start symbol of their current sentence; limits: most tokens of each.
         """
 
-    def score(self, batch: FlatBatch) -> Array:
-        """Log-probabilities of the labels: (labels,)."""
+    def score(self, encoded: Encoded, target: FlatSide, labels: Array) -> Array:
+        """Log-probabilities of what follows each token of the target's current sentences: (current,).
+
+        encoded: the source rows of the target's, all of them.
+        """
 
     def score_candidates(self, source: FlatSide, target: FlatSide, counts: Array, labels: Array) -> Callable[[], Array]:
         """Several target rows to each source row, which is computed once; so is what target rows begin alike.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -100,17 +101,29 @@ def test_drafts_are_scored_as_the_second_pass_sees_them(variant: str) -> None:
 @torch.no_grad()
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_chosen_sentences_are_translated_as_if_all_were(variant: str) -> None:
+def test_sentences_to_which_context_objects_are_translated_as_if_all_were(variant: str) -> None:
     documents, passes = documents_to_edit(), passes_for(variant)
-    first = passes.sentence_by_sentence(documents, print)
-    whole = [ids for document in passes.second_pass(documents, first, print) for ids in document]
-    drafts = [ids for document in first for ids in document]
-    for seed in range(3):
-        chosen = np.random.default_rng(seed).random(len(drafts)) < 0.4
-        found = [ids for document in passes.second_pass(documents, first, print, chosen) for ids in document]
-        assert found == [new if one else old for one, new, old in zip(chosen, whole, drafts, strict=True)]
+    drafts = passes.drafts(documents, print)
+    first = [[draft.tokens for draft in document] for document in drafts]
+    second = passes.second_pass(documents, first, print)
+    scores = passes.score(documents, first)
+    drops = [
+        max((a - b for a, b in zip(draft.log_probabilities, there, strict=True)), default=-9.0)
+        for document, scored in zip(drafts, scores, strict=True)
+        for draft, there in zip(document, scored, strict=True)
+    ]
+    told: list[int] = []
+    for tolerance in (max(0.0, sorted(drops)[n] + 1e-6) for n in (3, 5, 7)):
+        edited = passes_for(variant, tolerance=tolerance).edit(documents, drafts, told.append)
+        found = [one.translation for document in edited for one in document]
+        expected = [
+            new if drop > tolerance else old
+            for drop, old, new in zip(drops, chain(*first), chain(*second), strict=True)
+        ]
+        assert found == expected
+    assert sum(told) == 3 * 9, "all but the empty sentence"
     if variant != "sent2sent":
-        assert whole != drafts, "context matters, or this shows nothing"
+        assert first != second, "context matters, or this shows nothing"
 
 
 def decoder_for(name: str, context_free: float = 0.5) -> DocumentDecoder:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from docflat.data.flat_layout import FlatBatch, FlatSide
+from docflat.data.flat_layout import FlatSide
 from docflat.data.rows import Array
 from docflat.engines.engine import Encoded, Hypothesis, Shown, ShownContext, TargetContext
 from docflat.engines.onnx.beam import Beam
@@ -173,8 +173,9 @@ class OnnxEngine:
         group = np.searchsorted(side.group_rows.starts[1:], rows, side="right")
         return Others.of_groups(keys, values, group, side.sentences.starts[rows] - side.groups.starts[group])
 
-    def score(self, batch: FlatBatch) -> Array:
-        return self._score(self.encode(batch.source), batch.target, batch.labels)
+    def score(self, encoded: Encoded, target: FlatSide, labels: Array) -> Array:
+        assert isinstance(encoded, Memory)
+        return self._score(encoded, target, labels)
 
     def score_candidates(self, source: FlatSide, target: FlatSide, counts: Array, labels: Array) -> Callable[[], Array]:
         memory = self.encode(source).take(np.repeat(np.arange(len(counts)), counts))

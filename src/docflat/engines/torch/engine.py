@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docflat.data.flat_layout import FlatBatch, FlatSide
+from docflat.data.flat_layout import FlatSide
 from docflat.data.rows import Array
 from docflat.engines.engine import Encoded, Hypothesis, Shown, ShownContext, TargetContext
 from docflat.engines.loading import LoadedModel
@@ -17,7 +17,7 @@ from docflat.engines.torch.int8_products import Int8Embedding
 from docflat.engines.torch.scoring import score_candidates, token_scores
 from docflat.engines.torch.search import beam_search
 from docflat.engines.torch.source_weights import source_attentions, source_weights
-from docflat.model.batch import Batch, Side
+from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
 from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
 from docflat.model.sizes import Vocabulary
@@ -112,9 +112,10 @@ class TorchEngine:
         return beam_search(self.model, encoded.memory, self._side(prefix), limits, beam, length_penalty, others)
 
     @torch.inference_mode()
-    def score(self, batch: FlatBatch) -> Array:
-        tensors = Batch.of_flat(batch).to(self.device)
-        return token_scores(self.model.logits(tensors), tensors.labels).cpu().numpy()
+    def score(self, encoded: Encoded, target: FlatSide, labels: Array) -> Array:
+        assert isinstance(encoded, EncodedMemory)
+        logits = self.model.target_embedding.logits(self.model.decode(self._side(target), encoded.memory))
+        return token_scores(logits, moved(labels, self.device)).cpu().numpy()
 
     def score_candidates(self, source: FlatSide, target: FlatSide, counts: Array, labels: Array) -> Callable[[], Array]:
         return score_candidates(self.model, source, target, counts, labels)
