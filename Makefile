@@ -1,7 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
+LIGHT := .venv-light/bin
 
-.PHONY: help install demo reproduce-tiny test check clean
+.PHONY: help install light demo reproduce-tiny test test-light check clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -13,8 +14,15 @@ install: .venv/installed ## docflat and its development tools into .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: install ## translate a document into German, offline, and show what its context changed
-	$(BIN)/docflat translate examples/island.md -o runs/demo/island.de.md --force --changes \
+light: .venv-light/installed ## docflat alone, as `pip install docflat` has it, into .venv-light: no torch
+
+.venv-light/installed: pyproject.toml
+	test -x $(LIGHT)/python || $(PYTHON) -m venv .venv-light
+	$(LIGHT)/python -m pip install --quiet --editable .
+	touch $@
+
+demo: light ## translate a document into German, offline, and show what its context changed
+	$(LIGHT)/docflat translate examples/island.md -o runs/demo/island.de.md --force --changes \
 	  --side-by-side runs/demo/island.html
 	@cat runs/demo/island.de.md
 
@@ -29,5 +37,10 @@ check: install ## lint, formatting, types
 test: check ## everything CI runs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-clean: ## remove .venv and caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache src/*.egg-info
+test-light: install ## tests of translating, in a fresh environment with a built docflat and nothing but what it asks for
+	rm -rf runs/test-light && $(PYTHON) -m venv runs/test-light
+	runs/test-light/bin/python -m pip install --quiet .
+	DOCFLAT_LIGHT=$(CURDIR)/runs/test-light/bin/python $(BIN)/python -m pytest tests/integration/test_light_install.py
+
+clean: ## remove environments and caches
+	rm -rf .venv .venv-light .mypy_cache .ruff_cache .pytest_cache src/*.egg-info

@@ -35,11 +35,13 @@ def test_fits_where_it_is_kept() -> None:
 
 
 def test_int8_weights_are_used_as_they_are_stored(translator: Translator, tmp_path: Path) -> None:
-    assert isinstance(translator.model.engine.model.embedding, Int8Embedding)
+    assert translator.precision == "int8"
+    assert isinstance(Translator.load(engine="torch").model.engine.model.embedding, Int8Embedding)
     loaded = load_model(ENGLISH_GERMAN)
     save_model(tmp_path / "wide", loaded.config, loaded.model.state_dict(), loaded.subwords, "")
-    assert not isinstance(Translator.load(tmp_path / "wide").model.engine.model.embedding, Int8Embedding)
-    assert not isinstance(Translator.load(precision="fp32").model.engine.model.embedding, Int8Embedding)
+    for engine in ("onnx", "torch"):
+        assert Translator.load(tmp_path / "wide", engine=engine).precision == "fp32"
+        assert Translator.load(precision="fp32", engine=engine).precision == "fp32"
 
 
 @pytest.mark.parametrize(("noun", "pronoun"), [("report", "Er"), ("regulation", "Sie"), ("law", "Es")])

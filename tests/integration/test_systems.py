@@ -105,7 +105,7 @@ def test_a_model_folder_translates_in_every_mode_and_again_when_saved_again(
     for mode in modes_of(system):
         with_first = first_pass if mode.get("mode") == "two-pass" else None
         own = Translator(on_torch(loaded), with_first and on_torch(load_model(with_first)))
-        again = Translator.load(tmp_path / "copy", device="cpu", first_pass=with_first)
+        again = Translator.load(tmp_path / "copy", device="cpu", first_pass=with_first, engine="torch")
         found = list(own.translate_documents(SOURCES, beam=2, **mode))
         assert found == list(again.translate_documents(SOURCES, beam=2, **mode))
         assert [[text != "" for text in each] for each in found] == [[text != "" for text in each] for each in SOURCES]

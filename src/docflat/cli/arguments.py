@@ -65,6 +65,7 @@ def add_model(parser: ArgumentParser) -> None:
     """Options of the verbs that ask a model."""
     add_model_folder(parser)
     add_machine(parser)
+    add_engine(parser)
 
 
 def add_machine(parser: ArgumentParser) -> None:
@@ -75,14 +76,21 @@ def add_machine(parser: ArgumentParser) -> None:
     parser.add_argument("--threads", type=whole(1), metavar="N", help="threads on the CPU (default: all cores)")
 
 
+def add_engine(parser: ArgumentParser) -> None:
+    engine = "onnx: on a CPU, some systems, needs no torch; torch: everything (default: onnx where it can, else torch)"
+    parser.add_argument("--engine", choices=("auto", "onnx", "torch"), default="auto", help=engine)
+
+
 def load_translator(arguments: Namespace) -> Translator:
     from docflat.translation.translator import Translator
 
-    if arguments.threads:
-        import torch
-
-        torch.set_num_threads(arguments.threads)
-    return Translator.load(arguments.model, device=arguments.device, precision=arguments.precision)
+    return Translator.load(
+        arguments.model,
+        device=arguments.device,
+        precision=arguments.precision,
+        engine=arguments.engine,
+        threads=arguments.threads or 0,
+    )
 
 
 def add_number(parser: ArgumentParser | _ArgumentGroup, option: str, default: int, what: str, least: int = 1) -> None:

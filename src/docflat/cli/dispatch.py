@@ -197,6 +197,10 @@ VERBS: tuple[Verb, ...] = (
 )
 
 
+# Which extra brings what a small installation is without. What has more to say about its absence says it itself.
+EXTRAS = {"torch": "train", "sacrebleu": "evaluate"}
+
+
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if message.startswith(UNKNOWN + "-"):
@@ -273,6 +277,12 @@ def run(argv: Sequence[str]) -> int:
     except InputError as error:
         complain(error)
         return error.status
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        complain(InputError(f"this needs {package}: pip install 'docflat[{EXTRAS[package]}]'"))
+        return 2
     except RuntimeError as error:
         if type(error).__name__ != "OutOfMemoryError":  # torch's, which is not imported here
             raise

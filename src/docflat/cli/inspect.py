@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> None:
     from docflat.translation.translator import Translator
 
     with whole_folder(arguments.out, arguments.force, ("inspect.*", "source.png", "target.png")) as folder:
-        translator = Translator.load(arguments.model, device=arguments.device)
+        translator = Translator.load(arguments.model, device=arguments.device, engine="torch")
         flat_model(translator.model)
         name = document.name or f"document {arguments.document} of {arguments.source.name}"
         try:

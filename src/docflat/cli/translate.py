@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from docflat.cli import startup
 from docflat.cli.arguments import (
     add_boundaries,
+    add_engine,
     add_machine,
     add_model_folder,
     add_number,
@@ -50,6 +51,7 @@ def arguments(parser: ArgumentParser) -> None:
     _add_files(parser)
     _add_decoding(parser)
     add_machine(parser)
+    add_engine(parser)
 
 
 def _add_files(parser: ArgumentParser) -> None:
@@ -186,15 +188,13 @@ class _Loader:
             from docflat.translation.translator import Translator
 
             arguments = self.arguments
-            if arguments.threads:
-                import torch
-
-                torch.set_num_threads(arguments.threads)
             self.loaded = Translator.load(
                 arguments.model,
                 device=arguments.device,
                 first_pass=arguments.first_pass,
                 precision=arguments.precision,
+                engine=arguments.engine,
+                threads=arguments.threads or 0,
             )
             startup.loaded()
         return self.loaded

@@ -12,7 +12,7 @@ from typing import Any
 from docflat.formats.segments import Format
 from docflat.support.errors import InputError
 
-# Modules are imported when a file asks for them: some need packages of the extra `files`.
+# Modules are imported when a file asks for them: some take longer to import than others.
 FORMATS: dict[str, str] = {
     ".txt": "txt:Txt",
     ".md": "markup.markdown:Markdown",
@@ -61,5 +61,5 @@ def find_format(path: str | Path, **options: Any) -> Format:
         package = (error.name or "docflat").partition(".")[0]
         if package == "docflat":
             raise
-        raise InputError(f"{suffix} files need {package}: pip install 'docflat[files]'", path) from None
+        raise InputError(f"{suffix} files need {package}: pip install {package}", path) from None
     return found

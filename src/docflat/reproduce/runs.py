@@ -239,7 +239,7 @@ class JobRun:
 
     @cached_property
     def _translator(self) -> Translator:
-        translator = Translator.load(self.folder / "model", device=self.plan.recipe(self.job)[0].device)
+        translator = Translator.load(self.folder / "model", device=self.plan.recipe(self.job)[0].device, engine="torch")
         translator.decoder = decoder = SharedFirstPass(translator.model)
         if self.job.first is not None:
             for test in self.tests:

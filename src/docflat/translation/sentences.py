@@ -29,7 +29,7 @@ def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()
     try:
         import sentencex
     except ImportError:
-        raise InputError("splitting text into sentences needs sentencex: pip install 'docflat[files]'") from None
+        raise InputError("splitting text into sentences needs sentencex: pip install sentencex") from None
     sentences: list[Range] = []
     start = 0
     for end in _mend(text, sentencex.segment(language, text), language.partition("-")[0].lower()):

@@ -52,6 +52,7 @@ class Translator:
         first_pass: str | PathLike[str] | None = None,
         precision: str = "auto",
         threads: int = 0,
+        engine: str = "auto",
     ) -> Translator:
         """Load a model folder, or the English-German model that comes with docflat.
 
@@ -59,9 +60,11 @@ class Translator:
         precision: fp32; bf16, on a GPU; int8, on a CPU; auto: bf16 on a GPU that has it, int8 on a CPU if the weights
         are stored so, fp32 elsewhere.
         threads: on a CPU; 0: all cores.
+        engine: onnx, which needs no torch and runs some systems on a CPU; torch, which runs everything; auto: onnx on
+        a CPU where it can, torch elsewhere.
         """
         folders = [model_folder(str(path)) for path in (folder, first_pass) if path is not None]
-        hardware = loading.choose(folders[0], device, precision, threads)
+        hardware = loading.choose(folders, engine, device, precision, threads)
         loaded = [loading.load(path, hardware) for path in folders]
         return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
 

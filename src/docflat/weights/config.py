@@ -52,8 +52,9 @@ def read_config(folder: Path) -> ModelConfig:
     if content.get("model_type") != "docflat" or content.get("format") != FORMAT:
         raise InputError(f"not a docflat model of format {FORMAT}", path)
     config = from_mapping(ModelConfig, content, file=path)
-    rows = find_system(config.system, str(path)).rows_of(config.rows, "rows", str(path))
-    return replace(config, rows=rows)
+    system = find_system(config.system, str(path))
+    system.check(config.sizes, system.read_options(config.options, str(path)), str(path))
+    return replace(config, rows=system.rows_of(config.rows, "rows", str(path)))
 
 
 def read_json(path: Path, otherwise: str) -> dict[str, Any]:

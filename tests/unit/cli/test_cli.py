@@ -267,7 +267,7 @@ class Shouter:
     loaded: ClassVar[tuple[Any, ...]] = ()
 
     @classmethod
-    def load(cls, folder: Path, device: str, first_pass: Path | None, precision: str) -> Shouter:
+    def load(cls, folder: Path, device: str, first_pass: Path | None, **_: Any) -> Shouter:
         cls.loaded = (folder, device, first_pass)
         return cls()
 

@@ -151,7 +151,7 @@ def test_a_folded_gate_is_as_close_to_float32_as_two_products(variant: str) -> N
 
 def test_a_folder_is_loaded_in_int8_where_a_cpu_does_the_work() -> None:
     folder = Path(__file__).parents[2] / "data" / "model-format-1"
-    plain, int8 = (Translator.load(folder, device="cpu", precision=kind) for kind in ("fp32", "int8"))
+    plain, int8 = (Translator.load(folder, device="cpu", precision=kind, engine="torch") for kind in ("fp32", "int8"))
     assert isinstance(int8.model.engine.model.embedding, Int8Embedding)
     assert not isinstance(plain.model.engine.model.embedding, Int8Embedding)
     assert len(int8.translate(["a b c", "d e"], mode="sentence")) == 2

@@ -80,7 +80,7 @@ def first_model(folder: Path) -> Path:
 
 def load(folder: Path, system: str) -> Translator:
     first_pass = None if find_system(system).sentence_level else first_model(folder)
-    return Translator.load(folder / "models" / system / "model", device="cpu", first_pass=first_pass)
+    return Translator.load(folder / "models" / system / "model", device="cpu", first_pass=first_pass, engine="torch")
 
 
 def prepared_data(probe: Probe, folder: Path) -> Path:
@@ -175,7 +175,7 @@ def demo_lines(probe: Probe, folder: Path) -> list[str]:
     """A document translated without and with context; marks show which words the context changed, and how it did."""
     document = probe.test()[0]
     source = document.document.source
-    alone = Translator.load(first_model(folder), device="cpu").translate(source, beam=1)
+    alone = Translator.load(first_model(folder), device="cpu", engine="torch").translate(source, beam=1)
     together = load(folder, "docflat-c").translate(source, beam=1)
     lines = []
     for place, (text, before, after) in enumerate(zip(source, alone, together, strict=True)):
