@@ -31,11 +31,10 @@ def arguments(parser: ArgumentParser) -> None:
         default="gold",
         help="that of the set; none; translated by the model; that of another example (default: gold)",
     )
-    company = (
-        "other examples, drawn at random, that stand beside each in its batch: the irrelevant global context of the"
-        " paper (the paper's batch: 15)"
-    )
+    company = "sentences that stand before each example in its batch, for systems that read the batch"
     add_number(parser, "--company", 0, company, least=0)
+    whose = "other examples, drawn at random (irrelevant global context, as in the paper), or those of its own context"
+    parser.add_argument("--company-of", choices=("others", "document"), default="others", help=whose)
     parser.add_argument(
         "--generate",
         action="store_true",
@@ -76,7 +75,7 @@ def run(arguments: Namespace) -> None:
     rule = "generated" if arguments.generate else "strictly-best-sum"
     beam = arguments.beam if arguments.generate or arguments.context == "first-pass" else None
     seed = arguments.seed if arguments.limit or arguments.context == "random" or arguments.company else None
-    company = arguments.company or None
+    company = f"{arguments.company_of}-{arguments.company}" if arguments.company else None
     line = signature(examples, translator, arguments.context, company=company, rule=rule, beam=beam, seed=seed)
     if arguments.json:
         print_json({"signature": line, "accuracies": rows})
@@ -90,7 +89,8 @@ def _score(arguments: Namespace, translator: Translator, examples: list[Contrast
     from docflat.evaluation.contrastive.scoring import score_examples
 
     with progress("scoring", len(examples)) as advance:
-        scores = score_examples(translator, examples, advance, arguments.company, arguments.seed)
+        of_document = arguments.company_of == "document"
+        scores = score_examples(translator, examples, advance, arguments.company, arguments.seed, of_document)
     records: list[Record] = [
         {
             **example.fields,

@@ -25,8 +25,13 @@ def arguments(parser: ArgumentParser) -> None:
     add_boundaries(parser)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="JSONL file to write")
     add_force(parser)
-    add_number(parser, "--context", 3, "sentences of context to keep", least=0)
-    parser.add_argument("--balance", action="store_true", help="as many examples of er, sie and es")
+    add_number(parser, "--context", 3, "sentences of context to keep (with --words: 20)", least=0)
+    balance = "as many examples of er, sie and es; with --words as many of the usual translation as of others"
+    parser.add_argument("--balance", action="store_true", help=balance)
+    parser.add_argument("--words", action="store_true", help="nouns as the document translated them before")
+    for side in ("source", "target"):
+        learn = f"{side} sides of other text to learn translations of nouns from, for --words"
+        parser.add_argument(f"--learn-{side}", nargs="+", type=Path, metavar="FILE", help=learn)
     parser.add_argument("--limit", type=whole(1), metavar="N", help="examples to keep, at most, drawn at random")
     add_number(parser, "--seed", 1, "of the draw", least=0)
     add_json(parser)
@@ -40,6 +45,8 @@ def run(arguments: Namespace) -> None:
 
     check_output(arguments, "out")
     corpora = pairs(arguments)
+    if arguments.words:
+        return _build_words(arguments, corpora)
     with progress("learning genders") as advance:
         genders = Genders(
             sentence for _, document in _documents(corpora, advance) for sentence in document.target or ()
@@ -68,6 +75,53 @@ def run(arguments: Namespace) -> None:
         raise InputError(f"nothing to write: found {numbers}", arguments.out)
     write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in kept))
     print_rows(counts, arguments.json, title=str(arguments.out))
+
+
+def _build_words(arguments: Namespace, corpora: list[FilePair]) -> None:
+    from docflat.data.documents import FilePair
+    from docflat.evaluation.contrastive.examples import to_json
+    from docflat.evaluation.contrastive.german_genders import Genders
+    from docflat.evaluation.contrastive.scoring import draw
+    from docflat.evaluation.contrastive.word_choice import (
+        MOST_BACK,
+        RANGES,
+        NounTranslations,
+        choose_even,
+        find_choices,
+        range_of,
+    )
+    from docflat.support.atomic import write_whole
+
+    sources, targets = arguments.learn_source or [], arguments.learn_target or []
+    if not sources or len(sources) != len(targets):
+        raise InputError("--words needs --learn-source and --learn-target, as many files of each")
+    learn = [FilePair(source, target) for source, target in zip(sources, targets, strict=True)]
+    with progress("learning translations of nouns") as advance:
+        texts = [
+            (source, target)
+            for _, document in _documents(learn, advance)
+            for source, target in zip(document.source, document.target or [], strict=True)
+        ]
+    translations, genders = NounTranslations(texts), Genders(target for _, target in texts)
+    with progress("finding nouns") as advance:
+        found = [
+            replace(example, fields={**example.fields, "file": file.name})
+            for file, document in _documents(corpora, advance)
+            for example in find_choices(document, translations, genders, MOST_BACK)
+        ]
+    kept = choose_even(found, arguments.seed) if arguments.balance else found
+    kept = draw(kept, arguments.limit, arguments.seed)
+    if not kept:
+        raise InputError(f"nothing to write: found {len(found)} nouns", arguments.out)
+    write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in kept))
+    rows = []
+    for first, _ in RANGES:
+        name = range_of(first)
+        of_range = [one for one in found if one.fields["range"] == name]
+        usual = sum(one.fields["usual"] == "yes" for one in of_range)
+        chosen = sum(one.fields["range"] == name for one in kept)
+        rows.append({"sentences back": name, "found": len(of_range), "usual translation": usual, "kept": chosen})
+    print_rows(rows, arguments.json, title=str(arguments.out))
 
 
 def _documents(corpora: list[FilePair], advance: Advance) -> Iterator[tuple[Path, Document]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import chain
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -12,6 +14,8 @@ from docflat.data.subwords import Subwords
 from docflat.decoding.scoring import Candidates, Scorer
 from docflat.engines.loading import LoadedModel
 from docflat.engines.torch.engine import on_torch
+from docflat.evaluation.contrastive.examples import ContrastiveExample
+from docflat.evaluation.contrastive.scoring import score_examples
 from docflat.model.sizes import ModelSizes
 from docflat.systems import SYSTEMS
 from docflat.weights.folders import ModelConfig, ModelFolder
@@ -62,3 +66,20 @@ def test_no_company_is_an_example_by_itself():
     beside, by_itself = scorer.among([example, example], [[], []]), scorer.candidates([example, example])
     for mine, other in zip(chain(*beside), chain(*by_itself), strict=True):
         assert mine.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-5)
+
+
+def test_the_company_of_a_document_is_what_the_document_has() -> None:
+    """Of its own context, beyond the local one too: as when the whole document is scored."""
+    sources, targets = (
+        ["the cat.", "the mat sat.", "on the cat.", "the mat."],
+        ["cat the.", "sat mat.", "cat.", "mat the cat."],
+    )
+    scored_by = SimpleNamespace(model=model("docflat-c", context=1))
+    example = ContrastiveExample(sources[3], targets[3], ("the mat",), tuple(sources[:3]), tuple(targets[:3]))
+    ((reference, _),) = score_examples(cast(Any, scored_by), [example], company=16, of_document=True)
+    subwords = scored_by.model.subwords
+    ids = [[subwords.encode_batch(texts, side) for side, texts in (("source", sources), ("target", targets))]]
+    (document,) = Scorer(scored_by.model).documents([ids[0][0]], [ids[0][1]])
+    assert reference[0] == pytest.approx(document[-1].total, abs=1e-4)
+    ((near, _),) = score_examples(cast(Any, scored_by), [example])
+    assert near[0] != pytest.approx(reference[0], abs=1e-4)

@@ -139,12 +139,16 @@ def score_examples(
     done: Callable[[int], None] = _nothing,
     company: int = 0,
     seed: int = 1,
+    of_document: bool = False,
 ) -> Scores:
     """Of each candidate of each example, the reference first: sum of log-probabilities, and over how many tokens.
 
     company: how many other examples, drawn at random, stand before each candidate in its batch, with their references
     and contexts: the irrelevant global context of the paper. 0: an example sees its own context and nothing else.
+    of_document: the company is so many sentences of the example's own context, each with what stands before it.
     """
+    if company and of_document:
+        return _score_in_document(translator, examples, company, done)
     candidates = encode_examples(translator, examples)
     if company:
         return _score_in_company(translator, candidates, company, random.Random(seed), done)
@@ -171,6 +175,29 @@ def _score_in_company(
         scored = Scorer(translator.model).among([candidates[n] for n in numbers], others)
         found += [[(one.total, len(one.log_probabilities)) for one in each] for each in scored]
         done(len(numbers))
+    return found
+
+
+def _score_in_document(
+    translator: Translator, examples: Sequence[ContrastiveExample], company: int, done: Callable[[int], None]
+) -> Scores:
+    found: Scores = []
+    for example in examples:
+        before = range(max(0, len(example.source_context) - company), len(example.source_context))
+        rows = [
+            ContrastiveExample(
+                example.source_context[n],
+                example.target_context[n],
+                (),
+                example.source_context[:n],
+                example.target_context[:n],
+            )
+            for n in before
+        ]
+        *others, candidates = encode_examples(translator, [*rows, example])
+        (scored,) = Scorer(translator.model).among([candidates], [others])
+        found.append([(one.total, len(one.log_probabilities)) for one in scored])
+        done(1)
     return found
 
 
