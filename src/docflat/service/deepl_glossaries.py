@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from typing import Any
 
@@ -111,16 +112,26 @@ def _describe(glossary: StoredGlossary) -> dict[str, Any]:
     }
 
 
+_IN_FORM = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")  # as DeepL's client for Node writes a form
+
+
 def _dictionaries(request: Request, parameters: Parameters) -> dict[Pair, dict[str, str]]:
-    listed = parameters.values.get("dictionaries")
+    listed = parameters.values.get("dictionaries", [])
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise Problem(400, "not_dictionaries")
-    return {_pair(request, each): _entries(each) for each in map(Parameters, listed)}
+    in_form: dict[str, dict[str, Any]] = {}
+    for name, value in parameters.values.items():
+        if match := _IN_FORM.fullmatch(name):
+            in_form.setdefault(match[1], {})[match[2]] = value
+    each = map(Parameters, [*listed, *in_form.values()])
+    return {_pair(request, dictionary): _entries(dictionary) for dictionary in each}
 
 
 async def create(request: Request) -> Response:
     parameters = await parameters_of(request)
     dictionaries = _dictionaries(request, parameters)
+    if not dictionaries:
+        raise Problem(400, "missing", name="dictionaries")
     glossary = _glossaries(request).create(request.state.owner, parameters.text("name"), dictionaries)
     return JSONResponse(_describe(glossary), 201)
 
@@ -139,7 +150,7 @@ async def change(request: Request) -> Response:
     parameters, glossaries = await parameters_of(request), _glossaries(request)
     id, owner = request.path_params["id"], request.state.owner
     glossary = glossaries.get(id, owner)
-    new = _dictionaries(request, parameters) if "dictionaries" in parameters else {}
+    new = _dictionaries(request, parameters)
     if "name" in parameters:
         glossaries.rename(id, owner, parameters.text("name"))
     for pair, entries in new.items():

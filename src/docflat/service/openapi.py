@@ -14,13 +14,16 @@ Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 TEXTS: Schema = {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
+SOURCE: Schema = {"type": "string", "example": "en"}
+TARGET: Schema = {"type": "string", "example": "de"}
+SOME_TEXTS: Schema = {**TEXTS, "example": ["The lamp is new.", "It is bright."]}
 FLAG: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
 LIST: Schema = {"type": "array", "items": OBJECT}
 FILE: Schema = {"type": "string", "format": "binary"}
 ENTRIES: Schema = {"oneOf": [TEXT, {"type": "object", "additionalProperties": TEXT}]}
 
-_ASKED: Schema = {"q": TEXTS, "source": TEXT, "target": TEXT}
+_ASKED: Schema = {"q": SOME_TEXTS, "source": SOURCE, "target": TARGET}
 _LIBRETRANSLATE: Schema = {
     **_ASKED,
     "format": {"type": "string", "enum": ["text", "html"]},
@@ -29,9 +32,9 @@ _LIBRETRANSLATE: Schema = {
     "api_key": TEXT,
 }
 _DEEPL: Schema = {
-    "text": TEXTS,
-    "source_lang": TEXT,
-    "target_lang": TEXT,
+    "text": SOME_TEXTS,
+    "source_lang": SOURCE,
+    "target_lang": TARGET,
     "context": TEXT,
     "split_sentences": {"type": "string", "enum": ["0", "1", "nonewlines"]},
     "preserve_formatting": FLAG,
@@ -47,9 +50,9 @@ _DEEPL: Schema = {
     "unrelated": FLAG,
 }
 _DOCUMENT: Schema = {
-    "text": TEXTS,
-    "source": TEXT,
-    "target": TEXT,
+    "text": SOME_TEXTS,
+    "source": SOURCE,
+    "target": TARGET,
     "format": {"type": "string", "enum": ["text", "html", "xml"]},
     "context": TEXTS,
     "terms": TEXTS,
@@ -58,8 +61,8 @@ _DOCUMENT: Schema = {
     "unrelated": FLAG,
 }
 _DICTIONARY: Schema = {
-    "source_lang": TEXT,
-    "target_lang": TEXT,
+    "source_lang": SOURCE,
+    "target_lang": TARGET,
     "entries": TEXT,
     "entries_format": {"type": "string", "enum": ["tsv", "csv"]},
 }
@@ -67,8 +70,8 @@ _DICTIONARIES: Schema = {"type": "array", "items": {"type": "object", "propertie
 _FORM: Schema = {"text": TEXT, "pair": TEXT, "glossary": TEXT, "terms": TEXT, "compare": TEXT}
 _ORDER: Schema = {
     "files": {"type": "array", "items": FILE},
-    "source": TEXT,
-    "target": TEXT,
+    "source": SOURCE,
+    "target": TARGET,
     "terms": TEXT,
     "glossary": TEXT,
     "keys": TEXT,
@@ -133,7 +136,7 @@ def _document(method: str) -> dict[tuple[str, str], Schema]:
 
 
 _BYTES = "application/octet-stream"
-_PAIR_QUERY: Schema = {"source_lang": TEXT, "target_lang": TEXT}
+_PAIR_QUERY: Schema = {"source_lang": SOURCE, "target_lang": TARGET}
 OPERATIONS: dict[tuple[str, str], Schema] = {
     ("GET", "/"): _call("The page", answer="text/html"),
     ("POST", "/"): _call("The page's form of a text", _FORM, kinds=_FORM_KINDS, answer="text/html"),
@@ -151,7 +154,7 @@ OPERATIONS: dict[tuple[str, str], Schema] = {
     **_texts("/s/{session}"),
     ("POST", "/translate_file"): _call(
         "LibreTranslate: translate a file",
-        {"file": FILE, "source": TEXT, "target": TEXT},
+        {"file": FILE, "source": SOURCE, "target": TARGET},
         ("file", "source", "target"),
         _PARTS,
         schema=OBJECT,

@@ -171,6 +171,14 @@ def test_multilingual_glossaries(client: deepl.DeepLClient) -> None:
         client.create_multilingual_glossary("no such pair", [entries("DE", "FR", {"a": "b"})])
 
 
+def test_a_glossary_in_a_form_as_deepls_client_for_node_writes_it(shared: Running) -> None:
+    part = {"source_lang": "en", "target_lang": "de", "entries": "cat\tKatze", "entries_format": "tsv"}
+    form = {"name": "pets", **{f"dictionaries[0].{name}": value for name, value in part.items()}}
+    answer = shared.client.post("/v3/glossaries", data=form)
+    assert answer.status_code == 201
+    assert answer.json()["dictionaries"] == [{"source_lang": "en", "target_lang": "de", "entry_count": 1}]
+
+
 def test_languages_and_usage(client: deepl.DeepLClient) -> None:
     assert [language.code for language in client.get_source_languages()] == ["EN"]
     assert [(language.code, language.supports_formality) for language in client.get_target_languages()] == [
