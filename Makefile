@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIGHT := .venv-light/bin
 
-.PHONY: help install light demo reproduce-tiny test test-light check clean
+.PHONY: help install light demo serve reproduce-tiny test test-light check clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -25,6 +25,9 @@ demo: light ## translate a document into German, offline, and show what its cont
 	$(LIGHT)/docflat translate examples/island.md -o runs/demo/island.de.md --force --changes \
 	  --side-by-side runs/demo/island.html
 	@cat runs/demo/island.de.md
+
+serve: install ## the page and the APIs of LibreTranslate and DeepL on http://127.0.0.1:5000
+	$(BIN)/docflat serve
 
 reproduce-tiny: install ## all tables and figures of the paper with tiny models on made-up data: does all of it run?
 	$(BIN)/docflat reproduce run --scale tiny --out runs/reproduce-tiny

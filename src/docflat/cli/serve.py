@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docflat.cli.arguments import whole
+from docflat.support.console import report, say
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ def run(arguments: Namespace) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     taken = server.listen(settings)
     url = server.url_of(settings, taken)
-    print(f"docflat loads {', '.join(model.name for model in settings.models)} ...", flush=True)
-    asyncio.run(server.run(settings, taken, lambda: print(f"docflat listens on {url}", flush=True)))
+    report(f"docflat loads {', '.join(model.name for model in settings.models)} ...")
+    asyncio.run(server.run(settings, taken, lambda: report(f"docflat listens on {url}")))
 
 
 def _add_key(arguments: Namespace) -> None:
@@ -87,7 +88,7 @@ def _add_key(arguments: Namespace) -> None:
 
     if arguments.keys is None:
         raise InputError("--new-key needs the file that the key is added to: --keys FILE")
-    print(add_key(arguments.keys, arguments.new_key))
+    say(add_key(arguments.keys, arguments.new_key))
 
 
 def make_settings(arguments: Namespace) -> Settings:

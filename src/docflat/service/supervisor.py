@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -112,9 +113,10 @@ class ModelProcess:
         self._lose_tasks()
 
     def _kill(self) -> None:
-        if self._process is not None:
+        if self._process is not None and self._process.returncode is None:
+            # Its own `kill` looks for the exit status first, and takes it from whoever waits for it.
             with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+                os.kill(self._process.pid, signal.SIGKILL)
 
     def _lose_tasks(self) -> None:
         tasks, self.tasks = self.tasks, {}
