@@ -192,16 +192,19 @@ def test_what_is_done_is_skipped_unless_forced(tmp_path: Path, capsys: Capture):
     file, out = tmp_path / "a.txt", tmp_path / "b.txt"
     file.write_text("one")
     out.write_text("before")
-    assert translate(file, "-o", out, "--side-by-side", "page.html") == 0
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.splitlines() == [
-        f"docflat: warning: {file} was not translated: {out} is there already (--force replaces it)",
+    assert translate(file, "-o", out, "--side-by-side", "page.html") == 2
+    assert capsys.readouterr().err.splitlines() == [
         "docflat: warning: page.html is not written: nothing was translated this time",
+        f"docflat: error: {out}: exists already (--force replaces it)",
     ]
     assert (out.read_text(), Shouter.loads) == ("before", 0)
     assert translate(file, "-o", out, "--force") == 0
     assert (out.read_text(), Shouter.loads) == ("ONE", 1)
+    capsys.readouterr()
+    assert translate(file, "-o", out) == 0
+    same = f"{file}: nothing to do, {out} was made from the same source, model and options\n"
+    assert capsys.readouterr() == (same, "")
+    assert Shouter.loads == 2  # a wrong --device is said nevertheless
 
 
 def test_folders_and_a_bad_file_among_good_ones(tmp_path: Path, capsys: Capture):
@@ -213,8 +216,8 @@ def test_folders_and_a_bad_file_among_good_ones(tmp_path: Path, capsys: Capture)
     (source / "d.txt").write_text("123")
     (source / "photo.jpg").write_text("no format")
     (tmp_path / "lines.en").write_text("three\n\nfour\n")
-    assert translate(source, tmp_path / "lines.en", "-o", out) == 2
-    found = {str(file.relative_to(out)): file.read_text() for file in out.rglob("*") if file.is_file()}
+    assert translate(source, tmp_path / "lines.en", "-o", out) == 1
+    found = {str(file.relative_to(out)): file.read_text() for file in out.rglob("[!.]*") if file.is_file()}
     assert found == {"a.txt": "ONE", "deep/b.html": "<p>TWO</p>", "lines.en": "THREE\n\nFOUR\n"}
     printed = capsys.readouterr()
     assert printed.err.splitlines() == [
@@ -232,7 +235,7 @@ def test_translations_beside_their_sources_are_not_translated_again(tmp_path: Pa
     (tmp_path / "a.txt").write_text("one")
     for _ in range(2):
         assert translate(tmp_path, "--suffix", "de", "--force") == 0
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.de.txt", "a.txt"]
+    assert sorted(file.name for file in tmp_path.glob("[!.]*")) == ["a.de.txt", "a.txt"]
 
 
 def test_translations_beside_their_sources_are_no_sources_for_another_folder(tmp_path: Path, capsys: Capture):
@@ -241,7 +244,7 @@ def test_translations_beside_their_sources_are_no_sources_for_another_folder(tmp
     for name in ("a.txt", "a.de.txt", "a.pt-BR.txt", "a.translated.txt", "a.old.txt", "a.en.txt", "b.de.txt"):
         (source / name).write_text("one")
     assert translate(source, "-o", out) == 0
-    assert sorted(file.name for file in out.iterdir()) == ["a.en.txt", "a.old.txt", "a.txt", "b.de.txt"]
+    assert sorted(file.name for file in out.glob("[!.]*")) == ["a.en.txt", "a.old.txt", "a.txt", "b.de.txt"]
     skipped = [line for line in capsys.readouterr().out.splitlines() if "skipped" in line]
     assert skipped == [
         f"{source / name}: skipped, for its name says that it is a translation of a.txt (name it to translate it)"
@@ -282,7 +285,8 @@ def test_an_endless_line(tmp_path: Path, capsys: Capture):
     file.write_text("one two\n" + "word " * 30_000)
     assert translate(file, "-o", out) == 2
     assert (
-        capsys.readouterr().err == f"docflat: error: {file}:2: a sentence of 150000 characters; 100000 are the most\n"
+        capsys.readouterr().err
+        == f"docflat: error: {file}:2: a sentence of 150000 characters; 100000 are the most (--max-line-length)\n"
     )
     packed = tmp_path / "a.xz"
     with lzma.open(packed, "wb", preset=0) as stream:
@@ -304,9 +308,8 @@ def test_an_endless_line(tmp_path: Path, capsys: Capture):
         (["a.txt", "-", "-o", "x"], "stdin goes with no other file"),
         (["a.txt", "b/a.txt", "-o", "b"], "b/a.txt: would be written for both a.txt and b/a.txt"),
         (["a.txt", "b", "-o", "a.txt"], "a.txt: several files go into a folder, and this is none"),
-        (["a.txt", "-o", "a.txt", "--force"], "a.txt: would be overwritten by its translation"),
+        (["a.txt", "-o", "a.txt", "--force"], "a.txt: would be overwritten: this command has it twice"),
         (["empty", "-o", "x"], "empty: no files to translate; formats are .txt, "),
-        (["a.txt", "-o", "-"], "a file with structure does not go to stdout: name it with -o"),
         (["a.txt", "b", "-o", "-"], "stdout: several files go into a folder, and this is none"),
         (["a.txt", "-o", "x.docx"], "x.docx: the translation of a .txt file is no .docx file"),
         (["a.txt", "-o", "a.txt/out/x.txt"], "a.txt/out: cannot be made: Not a directory"),
@@ -383,7 +386,8 @@ def test_side_by_side_marks_what_context_changed(tmp_path: Path):
     assert '<mark tabindex="0" title="without context: HE">SHE</mark> &amp; LEFT.' in text
     assert "In 2 of them context changed the translation" in text
     # The same for a file of lines by itself.
-    assert translate(tmp_path / "b.en", "-o", tmp_path / "c", "--side-by-side", page) == 0
+    assert translate(tmp_path / "b.en", "-o", tmp_path / "c", "--side-by-side", page) == 2
+    assert translate(tmp_path / "b.en", "-o", tmp_path / "c", "--side-by-side", page, "--force") == 0
     assert page.read_text().count("<mark tabindex") == 1
 
 

@@ -36,14 +36,14 @@ def check_output(arguments: Namespace, option: str, force: bool | None = None, p
     check_file(path, list(_paths(others)), arguments.force if force is None else force)
 
 
-def check_file(path: Path, read: Collection[Path], force: bool) -> None:
-    """Whether this can be written, and is no file that is read or written besides."""
+def check_file(path: Path, read: Collection[Path], force: bool, makes_folder: bool = False) -> None:
+    """Whether this can be written, and is no file that is read or written besides. makes_folder: that of the file."""
     if is_through(path):
         return
     if path.is_dir():
         raise InputError("cannot be written: it is a folder", path)
     place = destination(path)
-    if isinstance(place, Path) and not place.parent.is_dir():
+    if isinstance(place, Path) and not place.parent.is_dir() and not makes_folder:
         folder = place.parent if path.is_symlink() else path.parent
         raise InputError(f"cannot be written: there is no folder {folder}", path)
     if (there := replaced_by(path)) is None:

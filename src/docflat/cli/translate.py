@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,19 +20,14 @@ from docflat.cli.arguments import (
     part_of_name,
     whole,
 )
-from docflat.cli.translate_files import (
-    Job,
-    Output,
-    Seen,
-    check_options,
-    find_other_numbers,
-    plan_jobs,
-    translate_files,
-    warn_of_numbers,
-)
-from docflat.cli.translate_lines import Pair, count_lines, translate_lines
+from docflat.cli.outputs import add_force, check_file
+from docflat.cli.translate_files import check_options, translate_files
+from docflat.cli.translate_jobs import Job, Output, plan_jobs
+from docflat.cli.translate_lines import Limits, Pair
 from docflat.support.console import progress, warn
+from docflat.support.console import shown as display
 from docflat.support.errors import InputError
+from docflat.translation.provenance import hash_file
 
 if TYPE_CHECKING:
     from docflat.translation.side_by_side import ShownDocument
@@ -62,10 +57,9 @@ def _add_files(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="name.docx becomes name.NAME.docx (default: %(default)s)",
     )
-    parser.add_argument(
-        "--force", action="store_true", help="translate what has been translated before, too: replace what is there"
-    )
+    add_force(parser, "what is there, also where it was made from the same or by other hands")
     parser.add_argument("--lines", action="store_true", help="every file is text, a sentence a line")
+    _add_lines(parser)
     parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
@@ -83,6 +77,14 @@ def _add_files(parser: ArgumentParser) -> None:
     )
     changes = "show on stderr the sentences that would read differently without context"
     parser.add_argument("--changes", action="store_true", help=changes)
+
+
+def _add_lines(parser: ArgumentParser) -> None:
+    limits = Limits()
+    singly = "of lines: translate each by itself as soon as it comes, for whoever waits for it"
+    parser.add_argument("--line-buffered", action="store_true", help=singly)
+    add_number(parser, "--max-lines", limits.lines, "lines of a file, at most")
+    add_number(parser, "--max-line-length", limits.line_length, "characters of a line, at most")
 
 
 def _add_decoding(parser: ArgumentParser) -> None:
@@ -132,6 +134,26 @@ def _add_decoding(parser: ArgumentParser) -> None:
     parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines where documents start")
 
 
+# What is written depends on these, and on --model and --first-pass.
+_SHAPING = (
+    *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision", "no_repairs"),
+    *("lines", "keys", "redo", "source_language", "target_language", "boundaries", "line_buffered"),
+    *("keep_terms", "glossary", "docids", "starts"),
+)
+
+
+def _shaping_options(chosen: Namespace) -> dict[str, str]:
+    """Those that are not as usual; files by their contents."""
+    parser = ArgumentParser()
+    arguments(parser)
+    options = {}
+    for name in _SHAPING:
+        value = getattr(chosen, name)
+        if value != parser.get_default(name):
+            options[f"--{name.replace('_', '-')}"] = hash_file(value) if isinstance(value, Path) else str(value)
+    return options
+
+
 def run(arguments: Namespace) -> None:
     settings: dict[str, Any] = {
         name: getattr(arguments, name)
@@ -149,19 +171,8 @@ def run(arguments: Namespace) -> None:
         raise InputError("without context there are no changes to show: --changes does not go with --mode sentence")
     jobs = plan_jobs(arguments)
     check_options(jobs, arguments)
-    if arguments.keep_terms and any(job.lines for job in jobs):
-        raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
-    if arguments.glossary and any(job.lines for job in jobs):
-        raise InputError("a glossary is for files of a format, not for text of a sentence a line", arguments.glossary)
-    page = arguments.side_by_side
-    if page and any(page.resolve() == file.resolve() for job in jobs for file in (job.file, job.out) if file):
-        raise InputError("the page would be written over a file of this translation", page)
-    error = None
-    alone = len(jobs) == 1 and not (arguments.out and arguments.out.is_folder)
-    if alone and jobs[0].lines:
-        _run_lines(jobs[0], arguments, load, seen, settings)
-    else:
-        error = translate_files(jobs, arguments, load, seen, settings)
+    _check_page(jobs, arguments)
+    error = translate_files(jobs, arguments, load, seen, settings, _shaping_options(arguments))
     if documents:
         shown = _compare(documents, load(), settings)
         if arguments.side_by_side:
@@ -174,6 +185,17 @@ def run(arguments: Namespace) -> None:
         warn("there are no changes to show: nothing was translated this time")
     if error is not None:
         raise error
+
+
+def _check_page(jobs: Sequence[Job], arguments: Namespace) -> None:
+    """Made anew of the whole command: what an earlier run wrote may be replaced, but nothing else."""
+    page = arguments.side_by_side
+    if page is None:
+        return
+    files = [file for job in jobs for file in (job.file, job.out) if file]
+    if any(page.resolve() == file.resolve() for file in files):
+        raise InputError("the page would be written over a file of this translation", page)
+    check_file(page, files, arguments.force)
 
 
 class _Loader:
@@ -198,28 +220,6 @@ class _Loader:
             )
             startup.loaded()
         return self.loaded
-
-
-def _run_lines(
-    job: Job, arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
-) -> None:
-    """One file, or stdin: what a pipe can be made of."""
-    marking = (arguments.boundaries, arguments.docids, arguments.starts)
-    total = count_lines(job.file, marking)
-    name = str(job.file or "stdin")
-    differing: list[tuple[str, str]] = []
-
-    def see(pairs: list[Pair]) -> None:
-        seen(name, pairs)
-        differing.extend(find_other_numbers(pairs))
-
-    with progress("translating", total) as advance:
-        repairs = translate_lines(job.file, job.out, marking, load, advance, see, settings)
-    if repairs and job.out is not None:  # stdout is the translation's
-        from docflat.translation.file_report import count_repairs
-
-        print(f"{name}: {'; '.join(count_repairs(repairs))}")
-    warn_of_numbers(name, differing)
 
 
 def _compare(
@@ -251,13 +251,10 @@ def _write_page(path: Path, shown: Sequence[ShownDocument]) -> None:
     from docflat.support.atomic import write_whole
     from docflat.translation.side_by_side import side_by_side
 
-    try:
-        write_whole(path, side_by_side(shown))
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path) from None
+    write_whole(path, side_by_side(shown))
 
 
 def _show_changes(shown: Sequence[ShownDocument]) -> None:
     from docflat.translation.side_by_side import change_lines
 
-    print(*change_lines(shown), sep="\n", file=sys.stderr)
+    print(*(display(line) for line in change_lines(shown)), sep="\n", file=sys.stderr)

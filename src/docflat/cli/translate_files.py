@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
+import traceback
 from argparse import Namespace
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from docflat.cli.translate_lines import Pair, count_lines, translate_lines
-from docflat.formats import FORMATS, options_of
-from docflat.support.console import progress, warn
-from docflat.support.errors import InputError
+from docflat.cli.outputs import check_file, check_stdout
+from docflat.cli.translate_jobs import Job
+from docflat.cli.translate_lines import Limits, Pair, count_lines, translate_lines
+from docflat.formats import options_of
+from docflat.support.atomic import is_stdout, is_through
+from docflat.support.console import complain, detail, progress, report, warn
+from docflat.support.errors import InputError, SomeFailed
+from docflat.translation.provenance import Notes, Origin, hash_file, hash_model
 from docflat.weights.shipped import languages_of
 
 if TYPE_CHECKING:
@@ -26,156 +28,40 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Seen = Callable[[str, Sequence["Pair"]], object]  # the name of a document, and its sentences
 
-# What is often asked for, and would be taken for text: what to save it as, if that helps.
-NOT_READ = {
-    ".pdf": None,
-    ".doc": ".docx",
-    ".rtf": ".docx",
-    ".ppt": ".pptx",
-    ".odp": ".pptx",
-    ".xls": None,
-    ".xlsx": None,
-    ".ods": None,
-    ".epub": None,
-    ".png": None,
-    ".jpg": None,
-    ".jpeg": None,
-    ".zip": None,
-}
-
-
 MOST_HELD = 32 << 20  # bytes of files that are read but not translated yet; those after them are read again
 _SHOWN = 10  # sentences of a file, in warnings
-_LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
-
-
-class Output:
-    """Where translations go. A slash at the end names a folder, also one that is not there yet."""
-
-    def __init__(self, text: str) -> None:
-        self.path = None if text == "-" else Path(text)
-        self.is_folder = text.endswith(("/", os.sep)) or (self.path is not None and self.path.is_dir())
-
-
-@dataclass(frozen=True)
-class Job:
-    file: Path | None  # None: stdin
-    out: Path | None  # None: stdout
-    lines: bool  # whether it is text, a sentence a line
-
-
-def plan_jobs(arguments: Namespace) -> list[Job]:
-    """What is to be translated, and where it goes."""
-    given: list[Path | None] = [None if file == Path("-") else file for file in arguments.files] or [None]
-    files = [file for file in given if file is not None]
-    out: Output | None = arguments.out
-    if not files:
-        return [Job(None, out.path if out else None, True)]
-    if len(files) < len(given):
-        raise InputError("stdin goes with no other file")
-    if len(files) == 1 and not files[0].is_dir() and not (out and out.is_folder):
-        lines = _is_lines(files[0], arguments)
-        if out is not None and out.path is None and not lines:
-            raise InputError("a file with structure does not go to stdout: name it with -o")
-        beside = None if lines else _beside(files[0], arguments)
-        return [Job(files[0], beside if out is None else out.path, lines)]
-    if out is not None and (out.path is None or (out.path.exists() and not out.path.is_dir())):
-        raise InputError("several files go into a folder, and this is none", out.path or "stdout")
-    folder = out.path if out is not None else None
-    jobs = [
-        Job(file, folder / inside if folder else _beside(file, arguments), _is_lines(file, arguments))
-        for path in files
-        for file, inside in _walk(path, folder, arguments)
-    ]
-    _check_outputs(jobs)
-    return jobs
-
-
-def _is_lines(file: Path, arguments: Namespace) -> bool:
-    """Options that say where documents begin are of lines; a JSONL file is a format only if it is said what of it."""
-    if arguments.lines or arguments.docids or arguments.starts or arguments.boundaries != "auto":
-        return True
-    suffix = file.suffix.lower()
-    if suffix in NOT_READ:
-        instead = NOT_READ[suffix]
-        hint = f"; save it as {instead}" if instead else ""
-        raise InputError(f"{suffix} is no format that docflat reads{hint} (formats: {', '.join(FORMATS)})", file)
-    return suffix not in FORMATS or (suffix == ".jsonl" and not arguments.keys)
-
-
-def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
-    """Files, each with its path below the output folder. Of a folder, those of known formats."""
-    if not given.is_dir():
-        yield given, Path(given.name)
-        return
-    found = []
-    others: Counter[str] = Counter()  # by their endings
-    for file in sorted(given.rglob("*")):
-        # Translations of an earlier run may lie there too.
-        if not file.is_file() or (folder is not None and file.resolve().is_relative_to(folder.resolve())):
-            continue
-        if file.suffix.lower() not in FORMATS:
-            others[file.suffix.lower() or "without an ending"] += 1
-            continue
-        if (original := _original(file, arguments)) is not None:
-            why = f"its name says that it is a translation of {original.name}"
-            print(f"{file}: skipped, for {why} (name it to translate it)")
-        else:
-            found.append(file)
-    if others:
-        kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(others.items()))
-        print(f"{given}: skipped, for these are files of no format that docflat reads: {kinds}")
-    if not found:
-        raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", given)
-    yield from ((file, file.relative_to(given)) for file in found)
-
-
-def _original(file: Path, arguments: Namespace) -> Path | None:
-    """What a file is a translation of, by its name: a.de.txt of a.txt."""
-    stem, _, mark = file.stem.rpartition(".")
-    original = file.with_name(stem + file.suffix)
-    if not stem or mark == arguments.source_language:
-        return None
-    if arguments.out is None and mark == arguments.suffix:  # so would its own translation be named
-        return original
-    marks = mark in (arguments.suffix, "translated") or _LANGUAGE.fullmatch(mark)
-    return original if marks and original.exists() else None
-
-
-def _beside(file: Path, arguments: Namespace) -> Path:
-    return file.with_name(f"{file.stem}.{arguments.suffix}{file.suffix}")
-
-
-def _check_outputs(jobs: Sequence[Job]) -> None:
-    taken: dict[Path | None, Path | None] = {}
-    for job in jobs:
-        if job.out in taken:
-            raise InputError(f"would be written for both {taken[job.out]} and {job.file}", job.out)
-        taken[job.out] = job.file
 
 
 def translate_files(
-    jobs: Sequence[Job], arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
+    jobs: Sequence[Job],
+    arguments: Namespace,
+    load: Callable[[], Translator],
+    seen: Seen,
+    settings: dict[str, Any],
+    options: Origin,
 ) -> InputError | None:
-    """Translate all that can be; what cannot is named. The error to end with, if there was any."""
-    runner = _Runner(arguments, load, seen, settings)
-    todo: deque[_Planned] = deque()
-    for job in jobs:
-        if job.out is not None and job.out.exists() and not arguments.force:
-            # Who named one file waits for it, and reads no list of what became of many.
-            say = warn if runner.single else print
-            say(f"{job.file} was not translated: {job.out} is there already (--force replaces it)")
-        elif (planned := runner.attempt(partial(runner.plan, job))) is not None:
-            todo.append(planned)
-    with progress("translating", sum(planned.sentences for planned in todo)) as advance:
+    """Translate all that can be; what cannot is named. The error to end with, if there was any.
+
+    options: those that are not as usual and change what is written.
+    """
+    runner = _Runner(arguments, load, seen, settings, options)
+    todo = deque(
+        planned
+        for job in jobs
+        if runner.attempt(job, partial(runner.is_due, job))
+        and (planned := runner.attempt(job, partial(runner.plan, job))) is not None
+    )
+    if not runner.errors or todo:
+        load()  # also where all is done: a wrong --model or --device is not passed over
+    with progress("translating", sum(planned.sentences or 0 for planned in todo)) as advance:
         while todo:
             planned = todo.popleft()
-            report = runner.attempt(partial(runner.translate, planned, advance))
-            if report is not None:
-                print(f"{report} -> {planned.job.out}", flush=True)
+            outcome = runner.attempt(planned.job, partial(runner.translate, planned, advance))
+            if outcome is not None:
+                runner.say_of(planned.job, outcome)
     if not runner.errors or runner.single:
         return runner.errors[0] if runner.errors else None
-    return InputError(f"{len(runner.errors)} of {len(jobs)} files were not translated")
+    return SomeFailed(f"{len(runner.errors)} of {len(jobs)} files were not translated")
 
 
 def read_terms(path: Path) -> list[str]:
@@ -218,41 +104,100 @@ class _Planned:
     """A job whose file was read."""
 
     job: Job
-    sentences: int
+    sentences: int | None  # None: that is not known before it is read
     file: PlannedFile | None = None  # None: it is lines, or one of so many that they cannot all be held in memory
 
 
 class _Runner:
     def __init__(
-        self, arguments: Namespace, load: Callable[[], Translator], seen: Seen, settings: dict[str, Any]
+        self,
+        arguments: Namespace,
+        load: Callable[[], Translator],
+        seen: Seen,
+        settings: dict[str, Any],
+        options: Origin,
     ) -> None:
-        self.arguments, self.load, self.seen, self.settings = arguments, load, seen, settings
+        self.arguments, self.load, self.seen, self.settings, self.options = arguments, load, seen, settings, options
         self.marking = (arguments.boundaries, arguments.docids, arguments.starts)
-        self.single = len(arguments.files) == 1 and not arguments.files[0].is_dir()
+        self.single = len(arguments.files) <= 1 and not any(file.is_dir() for file in arguments.files)
+        self.limits = Limits(arguments.max_lines, arguments.max_line_length)
+        named = (*arguments.files, arguments.keep_terms, arguments.glossary, arguments.docids, arguments.starts)
+        self.inputs = [file for file in named if file is not None]
+        self.notes: dict[Path, Notes] = {}  # by folder
+        self.models: dict[str, str] = {}  # hashes
         self.errors: list[InputError] = []
         self.held = 0  # bytes of the files that were read
         self.terms = read_terms(arguments.keep_terms) if arguments.keep_terms else []
         self.glossary = read_glossary(arguments.glossary) if arguments.glossary else None
 
-    def attempt(self, do: Callable[[], T]) -> T | None:
+    def attempt(self, job: Job, do: Callable[[], T]) -> T | None:
         """What `do` returns; None: it failed, and that is noted. One bad file does not stop the others."""
         try:
             return do()
+        except BrokenPipeError:
+            raise
         except InputError as error:
             self.errors.append(error)
             if not self.single:
-                print(f"docflat: error: {' '.join(str(error).splitlines())}", file=sys.stderr)
-            return None
+                complain(error)
+        except Exception as error:
+            if self.single:
+                raise
+            fault = InputError(f"a fault of docflat: {type(error).__name__}: {error}", job.file)
+            self.errors.append(fault)
+            complain(fault)
+            detail(traceback.format_exc())
+        return None
+
+    def is_due(self, job: Job) -> bool:
+        """Whether it is to be translated; why not, is said. Nothing is lost that the user has."""
+        if job.file is None or job.out is None:
+            check_stdout(job.file)
+        if job.out is None or is_through(job.out):
+            return True
+        if job.file is None:
+            check_file(job.out, self.inputs, self.arguments.force)
+            return True
+        check_file(job.out, [job.file, *self.inputs], force=True, makes_folder=True)
+        if self.arguments.force or not job.out.exists():
+            return True
+        if job.file.is_fifo() or job.file.is_char_device():  # can be read only once
+            raise InputError("exists already (--force replaces it)", job.out)
+        verdict = self.notes_of(job.out).verdict(job.out, self.origin(job.file))
+        changes = " and ".join(verdict.changes)
+        if verdict.state == "outdated":
+            report(f"{job.file}: is translated again, as its translation was made from another {changes}")
+            return True
+        if verdict.state == "edited":
+            message = f"was edited after it was translated, and now {changes} changed (--force replaces it)"
+            raise InputError(message, job.out)
+        if verdict.state == "unknown":
+            if self.single:
+                raise InputError("exists already (--force replaces it)", job.out)
+            warn(f"{job.file} was not translated: {job.out} is there already, by other hands (--force replaces it)")
+        else:
+            report(f"{job.file}: nothing to do, {job.out} was made from the same source, model and options")
+        return False
+
+    def notes_of(self, out: Path) -> Notes:
+        return self.notes.setdefault(out.parent, Notes(out.parent))
+
+    def origin(self, file: Path) -> Origin:
+        """What the translation of a file is made from."""
+        if not self.models:
+            folders = {"model": self.arguments.model, "--first-pass": self.arguments.first_pass}
+            self.models = {name: hash_model(folder) for name, folder in folders.items() if folder is not None}
+        return {"source": hash_file(file), **self.models, **self.options}
 
     def plan(self, job: Job) -> _Planned:
         """Find what is wrong with a file before the model is loaded, and how many sentences it has."""
-        from docflat.translation.files import check_output
-
-        assert job.file is not None
-        assert job.out is not None
-        check_output(job.file, job.out)
         if job.lines:
-            return _Planned(job, count_lines(job.file, self.marking) or 0)
+            return _Planned(job, count_lines(job.file, self.marking, self.limits))
+        assert job.file is not None
+        if job.out is not None:
+            from docflat.translation.files import check_output
+
+            check_output(job.file, job.out)
         planned = self._read(job.file)
         self.held += job.file.stat().st_size
         return _Planned(job, planned.sentences, planned if self.held <= MOST_HELD else None)
@@ -263,24 +208,56 @@ class _Runner:
         return plan_file(file, self._format(file), self.arguments.source_language, self.terms, self.glossary)
 
     def translate(self, planned: _Planned, done: Callable[[int], None]) -> str:
-        from docflat.translation.file_report import count_repairs
-        from docflat.translation.files import make_folder_of, write_translation
+        job = planned.job
+        noted = job.file is not None and job.out is not None and not is_through(job.out)
+        origin = self.origin(job.file) if noted and job.file is not None and job.file.is_file() else None
+        outcome = self._translate_lines(job, done) if job.lines else self._translate_format(planned, done)
+        if origin is not None and job.out is not None:
+            self.notes_of(job.out).add(job.out, origin)
+        return outcome
 
-        file, out = planned.job.file, planned.job.out
+    def _translate_lines(self, job: Job, done: Callable[[int], None]) -> str:
+        from docflat.translation.file_report import count_repairs
+        from docflat.translation.files import make_folder_of
+
+        if job.out is not None:
+            make_folder_of(job.out)
+        name = str(job.file or "stdin")
+        number, differing = 0, list[tuple[str, str]]()
+        lines: list[Pair] = []
+
+        def see(pairs: list[Pair]) -> None:
+            nonlocal number
+            number += len(pairs)
+            differing.extend(find_other_numbers(pairs))
+            if self.arguments.side_by_side or self.arguments.changes:
+                lines.extend(pairs)
+
+        how = self.arguments.line_buffered
+        repairs = translate_lines(
+            job.file, job.out, self.marking, self.load, done, see, self.settings, self.limits, how
+        )
+        self.seen(name, lines)
+        warn_of_numbers(name, differing)
+        return "; ".join([f"{name}: {number} lines translated", *count_repairs(repairs)])
+
+    def _translate_format(self, planned: _Planned, done: Callable[[int], None]) -> str:
+        from docflat.translation.files import write_translation
+
+        file = planned.job.file
         assert file is not None
-        assert out is not None
-        if planned.job.lines:
-            make_folder_of(out)
-            lines: list[Pair] = []
-            repairs = translate_lines(file, out, self.marking, self.load, done, lines.extend, self.settings)
-            self.seen(str(file), lines)
-            warn_of_numbers(str(file), find_other_numbers(lines))
-            return "; ".join([f"{file}: {len(lines)} lines translated", *count_repairs(repairs)])
-        report = write_translation(planned.file or self._read(file), out, self.load(), done, **self.settings)
-        self.seen(str(file), report.rows)
-        warn_of_numbers(str(file), report.other_numbers)
-        _warn_of(str(file), "not as the glossary says", report.other_terms)
-        return str(report)
+        made = write_translation(planned.file or self._read(file), planned.job.out, self.load(), done, **self.settings)
+        self.seen(str(file), made.rows)
+        warn_of_numbers(str(file), made.other_numbers)
+        _warn_of(str(file), "not as the glossary says", made.other_terms)
+        return str(made)
+
+    def say_of(self, job: Job, outcome: str) -> None:
+        """What became of a job, but not among the translations."""
+        if job.out is None or is_stdout(job.out):
+            detail(outcome)
+        else:
+            report(f"{outcome} -> {job.out}")
 
     def _format(self, file: Path) -> Any:
         from docflat.formats import find_format
@@ -315,6 +292,10 @@ def _short(text: str) -> str:
 
 def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     """No option is passed over in silence."""
+    if arguments.keep_terms and any(job.lines for job in jobs):
+        raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
+    if arguments.glossary and any(job.lines for job in jobs):
+        raise InputError("a glossary is for files of a format, not for text of a sentence a line", arguments.glossary)
     used = {name for job in jobs if job.file and not job.lines for name in options_of(job.file)}
     languages = languages_of(arguments.model)
     if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:

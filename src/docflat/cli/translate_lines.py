@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from io import TextIOWrapper
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from docflat.support.atomic import is_through, whole_file
+from docflat.support.console import shown
 from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,19 +19,28 @@ if TYPE_CHECKING:
     from docflat.translation.translator import Translator
 
 
-LONGEST_LINE = 100_000  # characters of a sentence
 Marking = tuple["Boundaries", Path | None, Path | None]  # boundaries, docids, starts
 Pair = tuple[str, str, bool]  # a sentence, its translation, and whether that can be compared with others
 
 
-def count_lines(file: Path | None, marking: Marking) -> int | None:
+@dataclass
+class Limits:
+    """What an input may be at most: a small file can unpack to lines without end."""
+
+    lines: int = 10_000_000
+    line_length: int = 100_000  # characters
+
+
+def count_lines(file: Path | None, marking: Marking, limits: Limits) -> int | None:
     """How many sentences there are; None: nobody knows before they are read."""
     from docflat.data.documents import read_source
 
     if file is None or file.is_fifo() or file.is_char_device():  # those can be read only once
         return None
     # Finds what is wrong with the input before anything is loaded or written, and gives the bar its end.
-    return sum(len(_checked(document, file).source) for document in read_source(file, *marking))
+    with _open_input(file) as stream:
+        bounded = cast("BinaryIO", _Bounded(stream, str(file), limits.lines))
+        return sum(len(_checked(document, file, limits).source) for document in read_source(bounded, *marking))
 
 
 def translate_lines(
@@ -40,31 +51,35 @@ def translate_lines(
     done: Callable[[int], None],
     seen: Callable[[list[Pair]], object],
     settings: dict[str, Any],
+    limits: Limits,
+    line_buffered: bool = False,
 ) -> Counter[str]:
     """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document.
 
-    The result: how many lines each repair changed.
+    line_buffered: each line by itself, as soon as it comes. The result: how many lines each repair changed.
     """
     from docflat.data.documents import read_source
     from docflat.data.tape import Tape
     from docflat.translation.repairing import translate_and_repair
 
     repairs: Counter[str] = Counter()
-
+    if line_buffered:
+        marking = ("lines", None, None)
     with _open_output(out) as write, _open_input(file) as stream:
-        tape = Tape(stream, str(file or "<stdin>"))
+        name = str(file or "<stdin>")
+        tape = Tape(cast("BinaryIO", _Bounded(stream, name, limits.lines)), name)
         waiting: deque[Document] = deque()
 
         def sentences() -> Iterator[list[str]]:
             for document in read_source(cast("BinaryIO", tape), *marking):
-                waiting.append(_checked(document, file))
+                waiting.append(_checked(document, file, limits))
                 yield document.source
 
         translations = translate_and_repair(
             load(),
             sentences(),
             # Who types at a terminal need not wait for more than the end of a document.
-            chunk=1 if file is None and sys.stdin.isatty() else 2000,
+            chunk=1 if line_buffered or (file is None and _is_typed()) else 2000,
             done=done,
             **settings,
         )
@@ -79,47 +94,71 @@ def translate_lines(
     return repairs
 
 
-def _checked(document: Document, file: Path | None) -> Document:
+def _checked(document: Document, file: Path | None, limits: Limits) -> Document:
     """Without a sentence that would take all memory, and no end."""
     for number, sentence in enumerate(document.source):
-        if len(sentence) > LONGEST_LINE:
-            message = f"a sentence of {len(sentence)} characters; {LONGEST_LINE} are the most"
+        if len(sentence) > limits.line_length:
+            message = f"a sentence of {len(sentence)} characters; {limits.line_length} are the most (--max-line-length)"
             raise InputError(message, file or "stdin", document.line + number)
     return document
+
+
+class _Bounded:
+    """A stream of so many lines at most."""
+
+    def __init__(self, stream: BinaryIO, name: str, most: int) -> None:
+        self.stream, self.name, self.most, self.lines = stream, name, most, 0
+
+    def readline(self, limit: int) -> bytes:
+        raw = self.stream.readline(limit)
+        if raw:
+            self.lines += 1
+            if self.lines > self.most:
+                raise InputError(f"more than {self.most} lines (--max-lines)", self.name)
+        return raw
+
+
+def _is_typed() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _open_input(file: Path | None) -> AbstractContextManager[BinaryIO]:
     from docflat.data.documents import OPENERS
 
     if file is None:
+        if sys.stdin is None:
+            raise InputError("stdin is closed")
         return nullcontext(sys.stdin.buffer)
-    stream: AbstractContextManager[BinaryIO] = OPENERS.get(file.suffix.lower(), open)(file, "rb")
+    try:
+        stream: AbstractContextManager[BinaryIO] = OPENERS.get(file.suffix.lower(), open)(file, "rb")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file) from None
     return stream
 
 
 @contextmanager
 def _open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
     """A function that writes a line. A file appears when all of it is there."""
-    if path is None:
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # as the input, whatever the locale
-        yield lambda line: print(line, flush=True)
-        return
-    # A device or a pipe must not be renamed over.
-    partial = path if path.exists() and not path.is_file() else path.with_name(path.name + ".partial")
-    try:
-        from docflat.data.documents import OPENERS
+    from docflat.data.documents import OPENERS
 
-        opener = OPENERS.get(path.suffix.lower(), open)
-        stream = opener(partial, "wt", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path) from None
-    try:
-        with stream:
-            yield lambda line: stream.write(line + "\n")
-        if partial != path:
-            partial.replace(path)
-    except BaseException:
-        if partial != path:
-            partial.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as stream:
+        if path is None:
+            obeyed = shown if sys.stdout.isatty() else str  # a file's text is no business of the terminal's
+
+            def write(line: str) -> None:
+                stream.write(f"{obeyed(line)}\n".encode())
+                stream.flush()
+
+            yield write
+            return
+        with ExitStack() as stack:
+            opener = OPENERS.get(path.suffix.lower())
+            packed = stream if opener is None else stack.enter_context(opener(stream, "wb"))
+            through = is_through(path)
+
+            def write_line(line: str) -> None:
+                packed.write(f"{line}\n".encode())
+                if through:  # somebody may wait at the other end
+                    packed.flush()
+
+            yield write_line

@@ -57,6 +57,10 @@ def replaced_by(path: Path) -> Path | None:
     return place if isinstance(place, Path) and place.is_file() else None
 
 
+def is_stdout(path: Path) -> bool:
+    return destination(path) == 1
+
+
 def is_through(path: Path) -> bool:
     """Whether this is written through: a device, a pipe, a descriptor."""
     place = destination(path)

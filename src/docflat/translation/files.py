@@ -139,15 +139,16 @@ def make_folder_of(out: Path) -> None:
 
 
 def write_translation(
-    planned: PlannedFile, out: Path, translator: Translates, done: Done = nothing, **settings: Any
+    planned: PlannedFile, out: Path | None, translator: Translates, done: Done = nothing, **settings: Any
 ) -> FileReport:
     """Translate a file that was planned; nothing is written if there is nothing that could be translated.
 
-    settings: of decoding, and `repairs`.
+    out: None is stdout; settings: of decoding, and `repairs`.
     """
     path = planned.path
-    check_output(path, out)
-    make_folder_of(out)
+    if out is not None:
+        check_output(path, out)
+        make_folder_of(out)
     segments, report = translate_planned(
         planned.parsed.segments, planned.plans, translator, str(path), done, **settings
     )
@@ -157,10 +158,7 @@ def write_translation(
     if report.unchanged == report.sentences:
         raise InputError("nothing was translated: every sentence came back as it was", path)
     data = planned.parsed.render(segments)
-    try:
-        write_whole(out, data)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", out) from None
+    write_whole(out, data)
     return report
 
 

@@ -97,7 +97,7 @@ def test_translating_imports_nothing_that_it_does_not_need(tmp_path: Path):
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     # Before it there may be warnings: what a model with random weights writes, in int8 too, depends on the machine.
     assert found.stderr.splitlines()[-1] == b"set()"
-    assert {path.name for path in out.iterdir()} == {"fp32.md", "int8.md"}
+    assert {path.name for path in out.glob("*.md")} == {"fp32.md", "int8.md"}
 
 
 def test_version(capsys: Capture):
@@ -363,11 +363,16 @@ def test_translate_from_stdin_to_stdout(
     assert capfdbinary.readouterr() == ("Ä\n\nSS\n".encode(), b"")
 
 
-def test_translate_in_place_and_to_a_device(tmp_path: Path, shouter: type[Shouter]):
+def test_translate_not_in_place_but_to_a_device(tmp_path: Path, shouter: type[Shouter], capsys: Capture):
     file = tmp_path / "x"
     file.write_text("a\n")
-    assert docflat("translate", file, "-o", file, "--model", "m") == 0
-    assert file.read_text() == "A\n"
+    os.link(file, tmp_path / "hard")
+    os.symlink(file, tmp_path / "soft")
+    for out in ("x", "hard", "soft"):
+        for force in ([], ["--force"]):
+            error = fails(capsys, "translate", file, "-o", tmp_path / out, "--model", "m", *force)
+            assert error == f"{tmp_path / out}: would be overwritten: this command has it twice"
+    assert file.read_text() == "a\n"
     link = tmp_path / "null"
     link.symlink_to(os.devnull)
     assert docflat("translate", file, "-o", link, "--model", "m") == 0
@@ -383,16 +388,22 @@ def test_translate_bad_input_writes_nothing(
     if data is not None:
         (tmp_path / "x").write_bytes(data)
     (tmp_path / "out").write_text("before")
-    error = fails(capsys, "translate", tmp_path / "x", "-o", tmp_path / "out", "--model", "m")
+    command = ("translate", tmp_path / "x", "-o", tmp_path / "out", "--model", "m")
+    if data is not None:
+        assert fails(capsys, *command) == f"{tmp_path}/out: exists already (--force replaces it)"
+    error = fails(capsys, *command, "--force")
     assert error.startswith(f"{tmp_path}/{expected}")
     assert (tmp_path / "out").read_text() == "before"
-    assert not (tmp_path / "out.partial").exists()
+    assert set(os.listdir(tmp_path)) <= {"x", "out"}
 
 
-def test_translate_to_nowhere(capsys: Capture, tmp_path: Path, shouter: type[Shouter]):
+def test_translate_into_a_folder_that_is_not_there(capsys: Capture, tmp_path: Path, shouter: type[Shouter]):
     (tmp_path / "x").write_text("a\n")
-    error = fails(capsys, "translate", tmp_path / "x", "-o", tmp_path / "no" / "out", "--model", "m")
-    assert error == f"{tmp_path}/no/out: cannot be written: No such file or directory"
+    assert docflat("translate", tmp_path / "x", "-o", tmp_path / "new" / "out", "--model", "m") == 0
+    assert (tmp_path / "new" / "out").read_text() == "A\n"
+    capsys.readouterr()
+    error = fails(capsys, "translate", tmp_path / "x", "-o", tmp_path / "x" / "out", "--model", "m")
+    assert error == f"{tmp_path}/x: cannot be made: File exists"
 
 
 @pytest.mark.parametrize("wrong", [[], ["A", "B"], ["A\nB"]])

@@ -1,0 +1,151 @@
+"""What `docflat translate` is to do: files, each with where its translation goes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from docflat.formats import FORMATS
+from docflat.support.console import report
+from docflat.support.errors import InputError
+from docflat.translation.provenance import NOTES
+
+# What is often asked for, and would be taken for text: what to save it as, if that helps.
+NOT_READ = {
+    ".pdf": None,
+    ".doc": ".docx",
+    ".rtf": ".docx",
+    ".ppt": ".pptx",
+    ".odp": ".pptx",
+    ".xls": None,
+    ".xlsx": None,
+    ".ods": None,
+    ".epub": None,
+    ".png": None,
+    ".jpg": None,
+    ".jpeg": None,
+    ".zip": None,
+}
+
+_LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
+
+
+class Output:
+    """Where translations go. A slash at the end names a folder, also one that is not there yet."""
+
+    def __init__(self, text: str) -> None:
+        self.path = None if text == "-" else Path(text)
+        self.is_folder = text.endswith(("/", os.sep)) or (self.path is not None and self.path.is_dir())
+
+
+@dataclass(frozen=True)
+class Job:
+    file: Path | None  # None: stdin
+    out: Path | None  # None: stdout
+    lines: bool  # whether it is text, a sentence a line
+
+
+def plan_jobs(arguments: Namespace) -> list[Job]:
+    """What is to be translated, and where it goes."""
+    given: list[Path | None] = [None if file == Path("-") else file for file in arguments.files] or [None]
+    files = [file for file in given if file is not None]
+    out: Output | None = arguments.out
+    if not files:
+        return [Job(None, out.path if out else None, True)]
+    if len(files) < len(given):
+        raise InputError("stdin goes with no other file")
+    if len(files) == 1 and not files[0].is_dir() and not (out and out.is_folder):
+        _explain_text(files[0])
+        lines = _is_lines(files[0], arguments)
+        beside = None if lines else _beside(files[0], arguments)
+        return [Job(files[0], beside if out is None else out.path, lines)]
+    if out is not None and (out.path is None or (out.path.exists() and not out.path.is_dir())):
+        raise InputError("several files go into a folder, and this is none", out.path or "stdout")
+    folder = out.path if out is not None else None
+    jobs = [
+        Job(file, folder / inside if folder else _beside(file, arguments), _is_lines(file, arguments))
+        for path in files
+        for file, inside in _walk(path, folder, arguments)
+    ]
+    _check_outputs(jobs)
+    return jobs
+
+
+def _is_lines(file: Path, arguments: Namespace) -> bool:
+    """Options that say where documents begin are of lines; a JSONL file is a format only if it is said what of it."""
+    if arguments.lines or arguments.docids or arguments.starts or arguments.boundaries != "auto":
+        return True
+    suffix = file.suffix.lower()
+    if suffix in NOT_READ:
+        instead = NOT_READ[suffix]
+        hint = f"; save it as {instead}" if instead else ""
+        raise InputError(f"{suffix} is no format that docflat reads{hint} (formats: {', '.join(FORMATS)})", file)
+    return suffix not in FORMATS or (suffix == ".jsonl" and not arguments.keys)
+
+
+def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
+    """Files, each with its path below the output folder. Of a folder, those of known formats."""
+    if not given.is_dir():
+        yield given, Path(given.name)
+        return
+    found = []
+    others: Counter[str] = Counter()  # by their endings
+    for file in sorted(given.rglob("*")):
+        # Translations of an earlier run may lie there too.
+        if (
+            file.name == NOTES
+            or not file.is_file()
+            or (folder is not None and file.resolve().is_relative_to(folder.resolve()))
+        ):
+            continue
+        if file.suffix.lower() not in FORMATS:
+            others[file.suffix.lower() or "without an ending"] += 1
+            continue
+        if (original := _original(file, arguments)) is not None:
+            why = f"its name says that it is a translation of {original.name}"
+            report(f"{file}: skipped, for {why} (name it to translate it)")
+        else:
+            found.append(file)
+    if others:
+        kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(others.items()))
+        report(f"{given}: skipped, for these are files of no format that docflat reads: {kinds}")
+    if not found:
+        raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", given)
+    yield from ((file, file.relative_to(given)) for file in found)
+
+
+def _original(file: Path, arguments: Namespace) -> Path | None:
+    """What a file is a translation of, by its name: a.de.txt of a.txt."""
+    stem, _, mark = file.stem.rpartition(".")
+    original = file.with_name(stem + file.suffix)
+    if not stem or mark == arguments.source_language:
+        return None
+    if arguments.out is None and mark == arguments.suffix:  # so would its own translation be named
+        return original
+    marks = mark in (arguments.suffix, "translated") or _LANGUAGE.fullmatch(mark)
+    return original if marks and original.exists() else None
+
+
+def _beside(file: Path, arguments: Namespace) -> Path:
+    return file.with_name(f"{file.stem}.{arguments.suffix}{file.suffix}")
+
+
+def _explain_text(file: Path) -> None:
+    """Who tries the command may give it a text."""
+    if " " in file.name and not file.suffix.strip(".?! ") and not file.exists():
+        hint = f"echo {shlex.quote(str(file))} | docflat translate"
+        raise InputError(f"there is no such file; text is read from stdin: {hint}", file)
+
+
+def _check_outputs(jobs: Sequence[Job]) -> None:
+    taken: dict[Path | None, Path | None] = {}
+    for job in jobs:
+        if job.out in taken:
+            raise InputError(f"would be written for both {taken[job.out]} and {job.file}", job.out)
+        taken[job.out] = job.file
