@@ -41,7 +41,7 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Any, Tran
     model = write_huggingface(tmp_path / "theirs", **request.param)
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours", int8=False)
-    return model, tokenizer, Translator.load(tmp_path / "ours", device="cpu", precision="fp32")
+    return model, tokenizer, Translator.load(tmp_path / "ours", device="cpu", precision="fp32", engine="torch")
 
 
 def test_subwords_are_those_of_the_tokenizer(both: tuple[Any, Any, Translator]) -> None:
@@ -66,8 +66,10 @@ def test_subwords_are_those_of_the_tokenizer(both: tuple[Any, Any, Translator]) 
                 assert subwords.decode(ids, side) == expected
 
 
-def test_greedy_and_beam_translations_are_equal(both: tuple[Any, Any, Translator]) -> None:
-    model, tokenizer, ours = both
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+def test_greedy_and_beam_translations_are_equal(both: tuple[Any, Any, Translator], tmp_path: Path, engine: str) -> None:
+    model, tokenizer, _ = both
+    ours = Translator.load(tmp_path / "ours", device="cpu", precision="fp32", engine=engine)
     pad, unknown = model.config.pad_token_id, 1
     # By plain sums both stop where nothing can win any more; by means ours stops earlier.
     for beam in (1, 4):
