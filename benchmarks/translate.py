@@ -1,6 +1,7 @@
 """Translation speed, memory and start-up in one run: our systems, CTranslate2 and Hugging Face's generate.
 
     python benchmarks/translate.py --threads 2
+    python benchmarks/translate.py --threads 1 --engines torch,onnx,onnx-shortlist --batch-sizes 1,16,64
     python benchmarks/translate.py --device cuda --batch-sizes 16,256
 
 Transformer-base with 32,000 subwords and random weights; sentences of 30 subwords become 30, with a beam of 5. On a CPU
@@ -11,6 +12,9 @@ are more than there are cores, and OpenMP then puts them to sleep at every barri
 speed and CTranslate2 nothing.
 
 CTranslate2 gets the weights of our sent2sent by `docflat export`; Hugging Face has a MarianMTModel of the same sizes.
+A shortlist is a made-up one: random words, as many to a source word as that of the model that ships has on average, and
+its number of frequent ones.
+
 The memory is that of the model and of the first batch, as torch counts it on a GPU and the system on a CPU, where it
 holds the code that a peer imports too. The start-up is the whole life of a process that translates one sentence.
 """
@@ -37,15 +41,16 @@ import numpy as np
 import torch
 from train_peers import marian, say
 
-from docflat.data.flat_layout import Layout
+from docflat.data.flat_layout import FlatSide, Layout, flatten_side
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import Subwords
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.engine import Engine, TargetContext
+from docflat.engines.onnx.loading import load
+from docflat.engines.onnx.shortlist import Shortlist
+from docflat.engines.torch.engine import TorchEngine
 from docflat.engines.torch.int8_products import quantize
-from docflat.engines.torch.search import beam_search
-from docflat.model.batch import Side, make_side
-from docflat.model.cache.decoding_state import GlobalContext
 from docflat.model.sizes import ModelSizes
 from docflat.support.console import print_table
 from docflat.systems import find_system
@@ -85,25 +90,24 @@ class Work:
         window = self.settings.window or DecodingSettings().window
         self.rows = Rows(number, context, number, number, number // window)
 
-    def side(self, close: bool, prefix_only: bool = False) -> Side:
+    def side(self, close: bool, prefix_only: bool = False) -> FlatSide:
         rows = self.rows if close else self.layout.target_rows(self.rows)
-        return make_side(self.text, rows, self.layout, close=close, prefix_only=prefix_only).to(self.device)
+        return flatten_side(self.text, rows, self.layout, close=close, prefix_only=prefix_only)
 
 
 Translate = Callable[[], int]  # says how many tokens it wrote
-Engine = Callable[[Work], Translate]
+Prepare = Callable[[Work], Translate]
 
 
-def ours(model: Any) -> Engine:
+def ours(engine: Engine) -> Prepare:
     def prepare(work: Work) -> Translate:
         source, prefix, whole = work.side(True), work.side(False, prefix_only=True), work.side(False)
         # What other rows see of each: the first pass's translations.
-        context = GlobalContext(whole, torch.arange(len(work.rows), device=work.device))
+        context = TargetContext(whole, np.arange(len(work.rows)))
         limits = [work.length] * len(work.rows)
 
         def translate() -> int:
-            with torch.inference_mode():
-                found = beam_search(model, model.encode(source), prefix, limits, work.beam, 1.0, context)
+            found = engine.search(engine.encode(source), prefix, limits, work.beam, 1.0, context)
             return sum(len(one.tokens) for one in found)
 
         return translate
@@ -111,14 +115,20 @@ def ours(model: Any) -> Engine:
     return prepare
 
 
-def ctranslate2(folder: Path, settings: dict[str, Any], names: list[str]) -> Engine:
+def made_up_shortlist(subwords: Subwords, likely: int = 22, frequent: int = 1500) -> Shortlist:
+    size, rng = subwords.text_size, np.random.default_rng(2)
+    words = rng.integers(4, size, (size, likely))
+    return Shortlist(np.arange(size + 1) * likely, words.ravel(), np.sort(rng.permutation(size)[:frequent]))
+
+
+def ctranslate2(folder: Path, settings: dict[str, Any], names: list[str]) -> Prepare:
     from ctranslate2 import Translator  # type: ignore[import-untyped, unused-ignore]
 
     translator = Translator(str(folder), **settings)
 
     def prepare(work: Work) -> Translate:
         side = work.side(True)
-        source = [[names[token] for token in row.tolist()] for row in side.tokens.split(side.rows.lengths.tolist())]
+        source = [[names[token] for token in row.tolist()] for row in np.split(side.tokens, side.rows.starts[1:-1])]
         search = search_settings(work.beam, work.length)
         return lambda: sum(len(one.hypotheses[0]) for one in translator.translate_batch(source, **search))
 
@@ -129,9 +139,10 @@ def search_settings(beam: int, length: int) -> dict[str, int]:
     return {"beam_size": beam, "min_decoding_length": length, "max_decoding_length": length}
 
 
-def hugging_face(model: Any) -> Engine:
+def hugging_face(model: Any) -> Prepare:
     def prepare(work: Work) -> Translate:
-        source = work.side(True).tokens.view(len(work.rows), -1)  # all rows are of one length
+        tokens = torch.from_numpy(work.side(True).tokens).to(work.device)
+        source = tokens.view(len(work.rows), -1)  # all rows are of one length
         mask = torch.ones_like(source)
 
         def translate() -> int:
@@ -226,7 +237,7 @@ class Bench:
         config = ModelConfig(name, ModelSizes(), {}, system.rows_of(RowSettings()))
         return ModelFolder(config, self.subwords, config.build(self.subwords).eval())
 
-    def add(self, what: str, kind: str, build: Callable[[], Engine], start: list[str], system: str) -> None:
+    def add(self, what: str, kind: str, build: Callable[[], Prepare], start: list[str], system: str) -> None:
         """Take an engine on, unless it fails; start: the command of a process that translates one sentence."""
         options, device = self.options, self.options.device
         try:
@@ -264,21 +275,28 @@ class Bench:
     def ours(self, name: str, kind: str) -> None:
         options = self.options
 
-        def build() -> Engine:
+        precision, _, engine = kind.partition(" ")
+        folder = self.folder(name)
+        path = self.scratch / name
+        save_model(path, folder.config, folder.model.state_dict(), self.subwords, "")
+
+        def build() -> Prepare:
+            if engine.startswith("onnx"):
+                light = load(path, folder.config, vocabulary_of(self.subwords), precision, options.threads)
+                light.shortlist = made_up_shortlist(self.subwords) if engine == "onnx-shortlist" else None
+                return ours(light)
             model = self.folder(name).model
-            if kind == "int8":
+            if precision == "int8":
                 quantize(model)
-            model.to(options.device, torch.bfloat16 if kind == "bf16" else None)
-            if kind == "bf16":
+            model.to(options.device, torch.bfloat16 if precision == "bf16" else None)
+            if precision == "bf16":
                 fold_gates(model)
-            return ours(model)
+            return ours(TorchEngine(model))
 
         start = []
-        if name == "sent2sent":
-            folder = self.folder(name)
-            save_model(self.scratch / name, folder.config, folder.model.state_dict(), self.subwords, "")
-            start = [sys.executable, "-m", "docflat", "translate", "--model", str(self.scratch / name)]
-            start += ["--device", options.device, "--precision", kind, "--threads", str(options.threads)]
+        if name == "sent2sent" and engine != "onnx-shortlist":
+            start = [sys.executable, "-m", "docflat", "translate", "--model", str(path), "--engine", engine]
+            start += ["--device", options.device, "--precision", precision, "--threads", str(options.threads)]
             start += ["--beam", str(options.beam)]
         self.add(name, kind, build, start, name)
 
@@ -291,14 +309,14 @@ class Bench:
         search = search_settings(options.beam, 2 * len(tokens) + 20)  # as long as docflat may go on
         given = [json.dumps(value) for value in (str(folder), settings, tokens, search)]
 
-        def build() -> Engine:
+        def build() -> Prepare:
             export_ctranslate2(self.folder("sent2sent"), folder)
             return ctranslate2(folder, settings, names)
 
         self.add(CTRANSLATE2, kind, build, [sys.executable, "-c", START_CTRANSLATE2, *given], "sent2sent")
 
     def hugging_face(self, kind: str) -> None:
-        def build() -> Engine:
+        def build() -> Prepare:
             torch.manual_seed(1)
             model = marian(ModelSizes(), vocabulary_of(self.subwords)).eval()
             return hugging_face(model.to(self.options.device, torch.bfloat16 if kind == "bf16" else torch.float32))
@@ -328,11 +346,14 @@ def engines(options: argparse.Namespace) -> list[tuple[str, str]]:
     """Their names, and what they compute in."""
     half = options.device == "cuda"
     kind = "bf16" if half else "int8"
+    chosen = options.engines.split(",") if not half else ["torch"]
     peers = [(CTRANSLATE2, kind)] if "ctranslate2" in options.peers else []
     if "huggingface" in options.peers:
         peers.append((HUGGING_FACE, "bf16" if half else "fp32"))
     kinds = ("fp32", kind) if options.fp32 else (kind,)
-    return peers + [(name, one) for name in options.systems.split(",") for one in kinds]
+    return peers + [
+        (name, f"{one} {engine}") for name in options.systems.split(",") for one in kinds for engine in chosen
+    ]
 
 
 def report(runs: list[Run], as_json: bool) -> None:
@@ -373,6 +394,7 @@ def main() -> None:
     parser.add_argument("--systems", default="sent2sent,doc2doc,docflat-c")
     parser.add_argument("--peers", default="ctranslate2,huggingface")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--engines", default="torch,onnx,onnx-shortlist", help="ours, on a CPU")
     parser.add_argument("--threads", type=int, default=2)
     sizes = "sentences a batch, separated by commas"
     parser.add_argument("--batch-sizes", type=lambda text: [int(n) for n in text.split(",")], default=[16], help=sizes)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conftest import SIZES, VARIANTS, build, corpus_of, layout_for, random_documents, rows_for
+from conftest import MASK, SIZES, TEXT_SIZE, VARIANTS, build, corpus_of, layout_for, random_documents, rows_for
 from docflat.decoding.passes import Passes
 from docflat.decoding.scoring import Scorer
 from docflat.decoding.settings import DecodingSettings
@@ -19,6 +19,7 @@ from docflat.engines.onnx.layers import Layers
 from docflat.engines.onnx.loading import expected_shapes
 from docflat.engines.onnx.protobuf import Place
 from docflat.engines.onnx.sessions import Session
+from docflat.engines.onnx.shortlist import Shortlist
 from docflat.engines.onnx.weights import Weights
 from docflat.engines.torch.engine import TorchEngine
 from docflat.model.sizes import Architecture
@@ -194,6 +195,42 @@ def test_in_int8_a_row_does_not_depend_on_the_others(variant: str) -> None:
         found = [[draft.log_probabilities for draft in document] for document in drafts], second
         wanted = wanted or (tokens, found)
         assert (tokens, found) == wanted
+
+
+def whole_shortlist(words: int) -> Shortlist:
+    """With which every row can become any word."""
+    return Shortlist(np.zeros(words + 1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.arange(words))
+
+
+@pytest.mark.parametrize("architecture", [SIZES.architecture, SEPARATE])
+def test_a_shortlist_of_all_words_changes_nothing(architecture: Architecture) -> None:
+    theirs, ours = both("sent2sent", architecture)
+    assert isinstance(ours, OnnxEngine)
+    ours.shortlist = whole_shortlist(TEXT_SIZE)
+    same_drafts(passes(ours, "sent2sent", batch_size=3), passes(theirs, "sent2sent"))
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_with_a_shortlist_rows_become_their_own_words_whatever_is_beside_them(int8: bool) -> None:
+    documents, rng = some_documents(), np.random.default_rng(1)
+    likely = [rng.permutation(np.arange(MASK + 1, TEXT_SIZE))[:2] for _ in range(TEXT_SIZE)]
+    starts = np.arange(TEXT_SIZE + 1) * 2
+    engine = on_onnx(torch_model("sent2sent"), int8)
+    engine.shortlist = Shortlist(starts, np.concatenate(likely), np.array([MASK + 1]))
+    alone, together = (
+        [
+            draft
+            for document in passes(engine, "sent2sent", batch_size=size).drafts(documents, print)
+            for draft in document
+        ]
+        for size in (1, 64)
+    )
+    sources = [ids for document in documents for ids in document]
+    for source, one, other in zip(sources, alone, together, strict=True):
+        assert one == other
+        allowed = {MASK + 1, *source, *(int(word) for token in source for word in likely[token])}
+        assert set(one.tokens) <= allowed
+        assert len(one.tokens) > 0
 
 
 @pytest.mark.parametrize("positive", [False, True])

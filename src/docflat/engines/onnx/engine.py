@@ -15,11 +15,12 @@ from docflat.engines.onnx.beam import Beam
 from docflat.engines.onnx.decoder import DecoderGraph, context_graph
 from docflat.engines.onnx.encoder import encoder_graph
 from docflat.engines.onnx.graph import Graph
-from docflat.engines.onnx.head import head_graph
+from docflat.engines.onnx.head import head_graph, listed_graph, shortlist_graph
 from docflat.engines.onnx.others import Others
 from docflat.engines.onnx.padding import Padded
 from docflat.engines.onnx.search import Head, Memory, Search
 from docflat.engines.onnx.sessions import Session
+from docflat.engines.onnx.shortlist import Shortlist
 from docflat.engines.onnx.weights import Weights
 from docflat.engines.onnx.whole_rows import attention_weights, decode_rows, label_scores
 from docflat.model.sizes import ModelSizes, Vocabulary
@@ -66,19 +67,20 @@ class Model:
         """For a model whose target rows see each other."""
         return context_graph(self.weights, self.sizes)
 
-    def head_graph(self, shortlist: bool = False) -> Graph:
-        return head_graph(self.weights, self.sizes, self.vocabulary, shortlist)
+    def head_graph(self) -> Graph:
+        return head_graph(self.weights, self.sizes, self.vocabulary)
+
+    def shortlist_graph(self) -> Graph:
+        return shortlist_graph(self.weights, self.sizes, self.vocabulary)
+
+    def listed_graph(self) -> Graph:
+        return listed_graph(self.weights, self.sizes)
 
     def graphs(self) -> list[Graph]:
         """All of them."""
         context = [self.context_graph()] if self.target_flat is not None else []
-        return [
-            self.encoder_graph(),
-            *context,
-            self.decoder_graph(),
-            self.head_graph(),
-            self.head_graph(shortlist=True),
-        ]
+        heads = [self.head_graph(), self.listed_graph(), self.shortlist_graph()]
+        return [self.encoder_graph(), *context, self.decoder_graph(), *heads]
 
 
 class OnnxEngine:
@@ -88,8 +90,9 @@ class OnnxEngine:
     keeps_rows = False
     scoring_budget = 2048
 
-    def __init__(self, model: Model, threads: int = 0) -> None:
-        self.model, self.threads = model, threads
+    def __init__(self, model: Model, threads: int = 0, shortlist: Shortlist | None = None) -> None:
+        """shortlist: searches look at its words only; scores are of all words."""
+        self.model, self.threads, self.shortlist = model, threads, shortlist
         self.sees_growing = model.target_flat is not None
 
     @property
@@ -120,6 +123,15 @@ class OnnxEngine:
     def head(self) -> Session:
         return self._session(self.model.head_graph())
 
+    @cached_property
+    def short_head(self) -> Session:
+        return self._session(self.model.shortlist_graph())
+
+    @cached_property
+    def listed(self) -> Session:
+        """What the head of a shortlist reads."""
+        return self._session(self.model.listed_graph())
+
     def _session(self, graph: Graph) -> Session:
         return Session(graph, self.threads)
 
@@ -134,7 +146,8 @@ class OnnxEngine:
             merged[source.current] = len(merged) + np.arange(len(source.current))
             inputs |= {"flat": source.current, "merged": merged, **Padded.of(source.groups).inputs("flat_")}
         names = [name for name in self.encoder.outputs if name.startswith("memory")]
-        return Memory(dict(zip(names, self.encoder.run(names, inputs), strict=True)), rows.hidden)
+        made = dict(zip(names, self.encoder.run(names, inputs), strict=True))
+        return Memory(made, rows.hidden, source.tokens[rows.padded])
 
     def search(
         self,
@@ -148,11 +161,21 @@ class OnnxEngine:
         assert isinstance(encoded, Memory)
         assert not isinstance(context, ShownContext)  # which is of engines that keep rows
         vocabulary = self.vocabulary
-        count = min(2 * beam, vocabulary.text_size - vocabulary.mask - 1)
         others = self._others(prefix, context)
         hypotheses = Beam(limits, beam, length_penalty, vocabulary.eos)
-        head = Head(self.head, {}, None)
+        head = self._head(encoded.tokens)
+        words = vocabulary.text_size if head.ids is None else len(head.ids)
+        # Twice the beam: even if each hypothesis ends, beam others are left to go on.
+        count = min(2 * beam, words - vocabulary.mask - 1)
         return Search(self.model.sizes, self.decoder, head, encoded, prefix, others, hypotheses, count).run()
+
+    def _head(self, tokens: Array) -> Head:
+        """Of the words that these source tokens can become; without a shortlist, of all."""
+        if self.shortlist is None:
+            return Head(self.head, {}, None)
+        words = self.shortlist.of(tokens, self.vocabulary)
+        made = self.listed.run(self.listed.outputs, {"list": words.ids})
+        return Head(self.short_head, dict(zip(self.listed.outputs, made, strict=True)), words)
 
     def _others(self, prefix: FlatSide, context: TargetContext | None) -> Others | None:
         if not self.sees_growing:

@@ -14,6 +14,7 @@ from docflat.engines.onnx.caches import COMPACT_EVERY, Caches
 from docflat.engines.onnx.others import Others
 from docflat.engines.onnx.padding import HIDDEN
 from docflat.engines.onnx.sessions import Binding, Session
+from docflat.engines.onnx.shortlist import Words
 from docflat.model.sizes import ModelSizes
 
 # Of the rows, how many must be finished before the others go on by themselves: that copies caches.
@@ -26,6 +27,7 @@ class Memory:
 
     parts: dict[str, Array]  # by the names of the decoder's inputs: (rows, heads, longest, size)
     hidden: Array  # (rows, 1, 1, longest)
+    tokens: Array  # (rows, longest) which were encoded
 
     def take(self, rows: Array, sentences: Array | None = None) -> Memory:
         """As `Encoded.take`; the sentences of a row are not told apart."""
@@ -34,18 +36,25 @@ class Memory:
         hidden = self.hidden[rows]
         longest = int((hidden == 0).any(0).sum())
         parts = {name: np.ascontiguousarray(part[rows, :, :longest]) for name, part in self.parts.items()}
-        return Memory(parts, np.ascontiguousarray(hidden[..., :longest]))
+        return Memory(parts, np.ascontiguousarray(hidden[..., :longest]), self.tokens[rows, :longest])
 
 
 class Head(Binding):
     """States to the best words."""
 
-    def __init__(self, session: Session, listed: dict[str, Array], ids: Array | None) -> None:
-        """listed: of a shortlist, whose words are `ids`."""
+    def __init__(self, session: Session, inputs: dict[str, Array], shortlist: Words | None) -> None:
+        """inputs: of a shortlist, the weights of its words."""
         super().__init__(session.session)
-        self.ids = ids
-        for name, array in listed.items():
+        self.ids = None if shortlist is None else shortlist.ids
+        for name, array in inputs.items():
             self.read(name, array)
+        if shortlist is not None:
+            self.read("unlisted", shortlist.unlisted)
+
+    def keep(self, rows: Array) -> None:
+        """Go on with these rows only."""
+        if self.ids is not None:
+            self.read("unlisted", np.ascontiguousarray(self.arrays["unlisted"][rows]))
 
     def start(self, states: Array, count: int) -> None:
         """Read from and write to arrays of this size."""
@@ -216,6 +225,7 @@ class Search:
         self.newest, self.positions = self.newest[going], self.positions[going]
         self.beam.keep(going)
         self.memory = self.memory.take(going)
+        self.head.keep(going)
         for caches in self.caches:
             caches.keep(going)
         if self.others is not None:

@@ -1,0 +1,68 @@
+"""Shortlists: the words that a batch of sentences can become, so that only these need be weighed at a step.
+
+Each source word has likely translations, which come from counts on training text (recipes/ship/shortlist.py); with
+those go the most frequent words of the target, and the source's own words, as which names come through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from docflat.data.rows import Array
+from docflat.model.sizes import Vocabulary
+from docflat.support.errors import InputError
+from docflat.weights.stored import read_arrays
+
+FILE = "shortlist.safetensors"  # of a model folder that has one
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """The likely words of source word n are words[starts[n]:starts[n + 1]]."""
+
+    starts: Array  # (text words + 1,)
+    words: Array
+    frequent: Array  # that every sentence may need
+
+    def of(self, tokens: Array, vocabulary: Vocabulary) -> Words:
+        """What source tokens, (rows, longest), can become."""
+        size = vocabulary.text_size
+        listed = np.zeros((len(tokens), size), dtype=bool)
+        listed[:, : vocabulary.mask + 1] = True
+        listed[:, self.frequent] = True
+        for row, words in zip(listed, tokens, strict=True):
+            source = words[words < size]
+            row[source] = True
+            first, counts = self.starts[source], self.starts[source + 1] - self.starts[source]
+            index = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+            row[self.words[index]] = True
+        ids = np.flatnonzero(listed.any(0))
+        return Words(ids, np.where(listed[:, None, ids], np.float32(0), np.float32(-np.inf)))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words that rows can become."""
+
+    ids: Array  # (listed,) in order, the special symbols first
+    unlisted: Array  # (rows, 1, listed) 0, or minus infinity for what only other rows can become
+
+
+def read_shortlist(folder: Path, vocabulary: Vocabulary) -> Shortlist | None:
+    """That of a model folder, if it has one."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    arrays = read_arrays(path)
+    names = ("starts", "words", "frequent")
+    if set(arrays) != set(names) or any(array.ndim != 1 for array in arrays.values()):
+        raise InputError(f"no shortlist: it has other arrays than {', '.join(names)}", path)
+    starts, words, frequent = (arrays[name].astype(np.int64) for name in names)
+    ids = np.concatenate([words, frequent])
+    fits = len(starts) == vocabulary.text_size + 1 and starts[0] == 0 and starts[-1] == len(words)
+    if not fits or (np.diff(starts) < 0).any() or (ids >= vocabulary.text_size).any() or (ids < 0).any():
+        raise InputError("this shortlist is of another vocabulary", path)
+    return Shortlist(starts, words, frequent)
