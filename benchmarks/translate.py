@@ -107,7 +107,7 @@ def ours(engine: Engine) -> Prepare:
         limits = [work.length] * len(work.rows)
 
         def translate() -> int:
-            found = engine.search(engine.encode(source), prefix, limits, work.beam, 1.0, context)
+            found = engine.search(engine.encode(source), prefix, limits, work.beam, 1.0, context, shortlist=True)
             return sum(len(one.tokens) for one in found)
 
         return translate

@@ -122,6 +122,8 @@ def _add_decoding(parser: ArgumentParser) -> None:
         metavar="X",
         help="scores are divided by length ** X (default: %(default)s)",
     )
+    no_shortlist = "weigh all words at every step, not only those that the source's can become"
+    parser.add_argument("--no-shortlist", action="store_true", help=no_shortlist)
     repairs = "leave numbers, hours and full stops as the model writes them, right or wrong"
     parser.add_argument("--no-repairs", action="store_true", help=repairs)
     window = "sentences of a document that see each other (default: as the model was trained, or 16)"
@@ -160,6 +162,7 @@ def run(arguments: Namespace) -> None:
         for name in ("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "batch_size")
     }
     settings["repairs"] = not arguments.no_repairs
+    settings["shortlist"] = not arguments.no_shortlist
     load = _Loader(arguments)
     documents: list[tuple[str, Sequence[Pair]]] = []
 

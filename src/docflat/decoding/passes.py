@@ -245,8 +245,8 @@ class Passes:
         """lengths: of the source sentences."""
         prefix = self._target(target, rows, prefix_only=True)
         limits = [self.engine.longest(length) for length in lengths]
-        settings = self.settings
-        return self.engine.search(encoded, prefix, limits, settings.beam, settings.length_penalty, context)
+        settings, beam = self.settings, (self.settings.beam, self.settings.length_penalty)
+        return self.engine.search(encoded, prefix, limits, *beam, context, settings.shortlist)
 
 
 class Walk:

@@ -21,6 +21,8 @@ class DecodingSettings:
     batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
     tolerance: float = 0.5  # in nats, of the mode edit: by how much context may lower the log-probability of a token
 
+    shortlist: bool = True  # weigh only words that the source's can become, where the model's folder lists them
+
     def __post_init__(self) -> None:
         for name in ("beam", "window", "batch_size"):
             if getattr(self, name) < 1:

@@ -87,10 +87,12 @@ class Engine(Protocol):
         beam: int,
         length_penalty: float,
         context: TargetContext | ShownContext | None = None,
+        shortlist: bool = False,
     ) -> list[Hypothesis]:
         """The best translation of each row.
 
-        prefix: target rows up to the start symbol of their current sentence; limits: most tokens of each.
+        prefix: target rows up to the start symbol of their current sentence; limits: most tokens of each. shortlist:
+        weigh only words that the source's can become, where the engine knows them.
         """
 
     def score(self, encoded: Encoded, target: FlatSide, labels: Array) -> Array:

@@ -91,7 +91,7 @@ class OnnxEngine:
     scoring_budget = 2048
 
     def __init__(self, model: Model, threads: int = 0, shortlist: Shortlist | None = None) -> None:
-        """shortlist: searches look at its words only; scores are of all words."""
+        """shortlist: the words that searches weigh, if they are to."""
         self.model, self.threads, self.shortlist = model, threads, shortlist
         self.sees_growing = model.target_flat is not None
 
@@ -147,7 +147,8 @@ class OnnxEngine:
             inputs |= {"flat": source.current, "merged": merged, **Padded.of(source.groups).inputs("flat_")}
         names = [name for name in self.encoder.outputs if name.startswith("memory")]
         made = dict(zip(names, self.encoder.run(names, inputs), strict=True))
-        return Memory(made, rows.hidden, source.tokens[rows.padded])
+        tokens = np.where(rows.hidden[:, 0, 0] == 0, source.tokens[rows.padded], self.vocabulary.eos)
+        return Memory(made, rows.hidden, tokens)
 
     def search(
         self,
@@ -157,21 +158,22 @@ class OnnxEngine:
         beam: int,
         length_penalty: float,
         context: TargetContext | ShownContext | None = None,
+        shortlist: bool = False,
     ) -> list[Hypothesis]:
         assert isinstance(encoded, Memory)
         assert not isinstance(context, ShownContext)  # which is of engines that keep rows
         vocabulary = self.vocabulary
         others = self._others(prefix, context)
         hypotheses = Beam(limits, beam, length_penalty, vocabulary.eos)
-        head = self._head(encoded.tokens)
+        head = self._head(encoded.tokens, shortlist)
         words = vocabulary.text_size if head.ids is None else len(head.ids)
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.
         count = min(2 * beam, words - vocabulary.mask - 1)
         return Search(self.model.sizes, self.decoder, head, encoded, prefix, others, hypotheses, count).run()
 
-    def _head(self, tokens: Array) -> Head:
+    def _head(self, tokens: Array, shortlist: bool) -> Head:
         """Of the words that these source tokens can become; without a shortlist, of all."""
-        if self.shortlist is None:
+        if self.shortlist is None or not shortlist:
             return Head(self.head, {}, None)
         words = self.shortlist.of(tokens, self.vocabulary)
         made = self.listed.run(self.listed.outputs, {"list": words.ids})

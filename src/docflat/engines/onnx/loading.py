@@ -10,6 +10,7 @@ import numpy as np
 from docflat.data.rows import Array
 from docflat.engines.onnx.engine import FlatBatchAttention, Model, OnnxEngine
 from docflat.engines.onnx.head import target_table
+from docflat.engines.onnx.shortlist import read_shortlist
 from docflat.engines.onnx.weights import Weights
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.errors import InputError
@@ -35,7 +36,7 @@ def load(folder: Path, config: ModelConfig, vocabulary: Vocabulary, precision: s
     stored, flat = read_stored(path), flat_batch_attention(config)
     check_fit(stored, expected_shapes(config.sizes, vocabulary, flat), path)
     model = Model(Weights(stored, precision == "int8"), config.sizes, vocabulary, flat)
-    return OnnxEngine(model, threads)
+    return OnnxEngine(model, threads, read_shortlist(folder, vocabulary))
 
 
 def check_fit(stored: Mapping[str, Array], expected: Mapping[str, tuple[int, ...]], path: Path) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from docflat.data.rows import Array
+from docflat.engines.onnx.padding import FEWEST
 
 UNSEEN = np.float32(-1e30)  # not minus infinity: a first row sees nothing, and a softmax over nothing is no number
-FEWEST = 2  # rows of a group: products of a single row round otherwise than those of several
 
 
 @dataclass

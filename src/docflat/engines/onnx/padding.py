@@ -10,6 +10,9 @@ from docflat.data.flat_layout import FlatSegments
 from docflat.data.rows import Array
 
 HIDDEN = np.float32(-np.inf)
+# Queries of a row: products of a single one add up in another order, which depends on how many keys there are; those of
+# several add up the same way whatever padding stands behind.
+FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,9 @@ class Padded:
 
     @classmethod
     def of(cls, segments: FlatSegments) -> Padded:
+        """Of two places at least."""
         starts, lengths = segments.starts[:-1].astype(np.int64), segments.lengths
-        place = np.arange(max(1, segments.longest))
+        place = np.arange(max(FEWEST, segments.longest))
         there = place < lengths[:, None]
         padded = np.where(there, starts[:, None] + place, 0)
         hidden = np.where(there | (lengths == 0)[:, None], np.float32(0), HIDDEN)

@@ -12,7 +12,7 @@ from docflat.engines.engine import Hypothesis
 from docflat.engines.onnx.beam import Beam
 from docflat.engines.onnx.caches import COMPACT_EVERY, Caches
 from docflat.engines.onnx.others import Others
-from docflat.engines.onnx.padding import HIDDEN
+from docflat.engines.onnx.padding import FEWEST, HIDDEN
 from docflat.engines.onnx.sessions import Binding, Session
 from docflat.engines.onnx.shortlist import Words
 from docflat.model.sizes import ModelSizes
@@ -94,11 +94,12 @@ class Search:
         self.decoder = decoder.bind()
         lengths = prefix.rows.lengths.astype(np.int64)
         size = sizes.dim // sizes.heads
+        self.width = max(FEWEST, beam.size)  # tokens of a row that are decoded at a step
         names = [f"{kind}_{number}" for number in range(sizes.decoder_layers) for kind in ("keys", "values")]
-        self.caches = [Caches(names, lengths, beam.size, sizes.heads, size)]
+        self.caches = [Caches(names, lengths, self.width, sizes.heads, size)]
         if others is not None:
             ones = np.ones_like(lengths)
-            self.caches.append(Caches(("flat_keys", "flat_values"), ones, beam.size, sizes.heads, size))
+            self.caches.append(Caches(("flat_keys", "flat_values"), ones, self.width, sizes.heads, size))
         self.positions = prefix.positions[prefix.current] + 1  # (rows,) of the next token
         self.rows = np.arange(len(lengths))  # which row each row of the arrays is
         self.hypotheses: dict[int, Hypothesis] = {}  # by row
@@ -113,7 +114,7 @@ class Search:
         longest = int(lengths.max(initial=0))
         if not longest:
             return
-        longest = max(2, longest)  # products of a single row round otherwise than those of several
+        longest = max(FEWEST, longest)
         rows, room = len(lengths), self.caches[0].room
         place = np.arange(longest)
         where = prefix.rows.starts[:-1, None] + np.minimum(place, np.maximum(lengths - 1, 0)[:, None])
@@ -130,15 +131,16 @@ class Search:
 
     def _read_starts(self, prefix: FlatSide, before: Array) -> None:
         """The start symbols; before (rows,): tokens that stand there already."""
-        # One query a row: what hypotheses see, the first of them sees now.
-        inputs = {"bias": np.ascontiguousarray(self.caches[0].bias[:, :, :1])}
+        # Twice, the second time for nothing: what hypotheses see, the first of them sees now.
+        twice = np.repeat(prefix.tokens[prefix.current][:, None], FEWEST, axis=1)
+        slots = before[:, None] + np.arange(FEWEST)
+        inputs = {"bias": np.ascontiguousarray(self.caches[0].bias[:, :, :FEWEST])}
         if self.others is not None:
             inputs |= self.others.inputs()
-            inputs["flat_bias"] = np.ascontiguousarray(self.caches[1].bias[:, :, :1])
-            zeros = np.zeros((len(before), 1), dtype=np.int64)
-            inputs |= {"flat_slots": zeros, "current": np.ones(zeros.shape, dtype=bool)}
-        self._decode(prefix.tokens[prefix.current][:, None], before[:, None], before[:, None], inputs)
-        self._expand()
+            inputs["flat_bias"] = np.ascontiguousarray(self.caches[1].bias[:, :, :FEWEST])
+            inputs |= {"flat_slots": slots - before[:, None], "current": np.ones(slots.shape, dtype=bool)}
+        self._decode(twice, np.repeat(before[:, None], FEWEST, axis=1), slots, inputs)
+        self._expand(1)
         self._bind_steps()
 
     def _decode(self, tokens: Array, positions: Array, slots: Array, inputs: dict[str, Array]) -> None:
@@ -164,7 +166,7 @@ class Search:
 
     def _bind_steps(self) -> None:
         """Read from and write to arrays of the rows that are left."""
-        rows, beam, decoder = len(self.rows), self.beam.size, self.decoder
+        rows, beam, decoder = len(self.rows), self.width, self.decoder
         self._bind_caches()
         for name in ("tokens", "positions", "slots"):
             decoder.read(name, np.zeros((rows, beam), dtype=np.int64))
@@ -179,12 +181,14 @@ class Search:
                 decoder.read(name, array)
         self.head.start(states, self.count)
 
-    def _expand(self) -> None:
-        """Choose words by the states that the decoder wrote last."""
+    def _expand(self, hypotheses: int) -> None:
+        """Choose words by the states that the decoder wrote last; hypotheses of each row: how many of them count."""
         states = self.decoder.arrays["states"]
         if self.head.arrays.get("states") is not states:
             self.head.start(states, self.count)
-        parents, words = self.beam.expand(*self.head.words(len(self.rows)))
+        parents, words = self.beam.expand(*(x[:, :hypotheses] for x in self.head.words(len(self.rows))))
+        if self.width > self.beam.size:
+            parents, words = (np.repeat(x, self.width, axis=1) for x in (parents, words))
         self.newest = words
         for caches in self.caches:
             caches.reorder(parents)
@@ -197,7 +201,7 @@ class Search:
             arrays["flat_slots"][:] = self.caches[1].next_slots()
         self.positions = self.positions + 1
         self.decoder.run()
-        self._expand()
+        self._expand(self.beam.size)
         if self.beam.length % COMPACT_EVERY == 0:
             for caches in self.caches:
                 caches.compact()

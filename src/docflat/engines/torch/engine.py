@@ -102,6 +102,7 @@ class TorchEngine:
         beam: int,
         length_penalty: float,
         context: TargetContext | ShownContext | None = None,
+        shortlist: bool = False,
     ) -> list[Hypothesis]:
         assert isinstance(encoded, EncodedMemory)
         others: GlobalContext | KeptContext | None = None
