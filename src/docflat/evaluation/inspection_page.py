@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import defaultdict
 from html import escape
 from pathlib import Path
 
 from docflat.evaluation.inspection import Inspection, Map, Text, Token
-from docflat.support.console import warn
+
+logger = logging.getLogger(__name__)
 
 LEVELS = 20  # shades; the exact number is shown where the pointer is
 MARGIN = 36  # pixels to the left of a map and above it, for the numbers of sentences
@@ -55,7 +57,7 @@ def draw(text: Text, title: str, path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        warn(f"{path.name} is not drawn: pip install 'docflat[plot]'")
+        logger.warning(f"{path.name} is not drawn: pip install 'docflat[plot]'")
         return
     columns = min(COLUMNS, len(text.maps))
     rows = -(-len(text.maps) // columns)

@@ -6,6 +6,7 @@ A sentence model comes before what starts from it. A job that fails is noted, an
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -20,9 +21,10 @@ from docflat.reproduce.grid import Job, jobs_of
 from docflat.reproduce.results import claim
 from docflat.reproduce.runs import JobRun, Plan
 from docflat.support.atomic import write_whole
-from docflat.support.console import warn
 from docflat.support.errors import InputError
 from docflat.training.loop import Stopped
+
+logger = logging.getLogger(__name__)
 
 PAUSE = 2.0  # seconds between two looks at what others are doing
 
@@ -58,7 +60,7 @@ def _take(plan: Plan, job: Job, number: str) -> bool:
     with claim(plan.lock(job)) as mine:
         if not mine or is_over(plan, job):  # another one may just have finished it
             return False
-        print(f"{number} {job.name}", file=sys.stderr, flush=True)
+        logger.info("%s %s", number, job.name, extra={"passing": False})
         _run(plan, job)
         return True
 
@@ -67,10 +69,10 @@ def _run(plan: Plan, job: Job) -> None:
     try:
         JobRun(plan, job).run()
     except Stopped:
-        print(f"{job.name}: the time is over; the next call goes on from here", file=sys.stderr, flush=True)
+        logger.info("%s: the time is over; the next call goes on from here", job.name, extra={"passing": False})
     except (InputError, torch.OutOfMemoryError) as error:
         message = str(error).splitlines()[0]
-        warn(f"{job.name} failed: {message}")
+        logger.warning(f"{job.name} failed: {message}")
         path = _failure(plan, job)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, message)

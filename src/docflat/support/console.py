@@ -46,11 +46,53 @@ def messages(quiet: bool, verbose: bool, log: Path | None) -> Iterator[None]:
         raise InputError(f"cannot be written: {error.strerror}", log) from None
     before, _messages = _messages, _Messages(quiet, verbose, file)
     try:
-        yield
+        with _library_is_heard():
+            yield
     finally:
         _messages = before
         if file is not None:
             file.close()
+
+
+@contextmanager
+def _library_is_heard() -> Iterator[None]:
+    """Show what the library logs: its warnings, and the progress of long work. The service has a log of its own."""
+    import logging  # here: who asks for help need not wait for it
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.name.startswith("docflat.service"):
+                return
+            if record.levelno >= logging.WARNING:
+                warn(record.getMessage())
+            elif hasattr(record, "passing"):
+                _show_progress(record.getMessage(), record.passing)
+
+    logger, handler = logging.getLogger("docflat"), Shown()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def _show_progress(text: str, passing: bool) -> None:
+    """A line on stderr; on a terminal the next one takes the place of one that passes."""
+    if not passing:
+        _keep(text)
+    if _messages.quiet:
+        return
+    if not sys.stderr.isatty():
+        print(shown(text), file=sys.stderr, flush=True)
+        return
+    import shutil
+
+    # A line that wraps could not be overwritten.
+    line = shown(text)[: shutil.get_terminal_size().columns - 1] if passing else shown(text)
+    print("\r\x1b[K" + line, end="" if passing else "\n", file=sys.stderr, flush=True)
 
 
 def shown(text: object) -> str:

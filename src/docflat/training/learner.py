@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,13 +16,14 @@ from docflat.data.batches import DocumentBatches
 from docflat.model.batch import Batch
 from docflat.model.layers import has_kernel
 from docflat.model.transformer import Transformer
-from docflat.support.console import warn
 from docflat.training.cuda_graph import DoesNotFit, Shapes, StepGraph, fill, pack, shapes_around
 from docflat.training.meter import Meter
 from docflat.training.recipe import Recipe, Stage
 from docflat.training.steps import Step
 from docflat.training.torchrun import Processes
 from docflat.weights.folders import Progress
+
+logger = logging.getLogger(__name__)
 
 SAMPLE = 64  # batches, from which the shapes of a graph are taken
 
@@ -126,7 +128,9 @@ class Learner:
             try:
                 self.graph = StepGraph(self.model, self.cast, self.stage.label_smoothing, fill(batch, self.shapes))
             except RuntimeError as error:
-                warn(f"a step cannot be recorded as a CUDA graph, so steps are slower: {str(error).splitlines()[0]}")
+                logger.warning(
+                    f"a step cannot be recorded as a CUDA graph, so steps are slower: {str(error).splitlines()[0]}"
+                )
                 self.shapes = None
                 self.optimizer.zero_grad(set_to_none=True)
         return self.graph is not None

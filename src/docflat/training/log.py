@@ -1,15 +1,16 @@
-"""The training log: a live line on a terminal, plain lines elsewhere, JSONL, TensorBoard."""
+"""The training log: lines for whoever listens to the logger, JSONL, TensorBoard."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import sys
+import logging
 from pathlib import Path
 from typing import Any, TextIO
 
 from docflat.support.atomic import write_whole
-from docflat.support.console import finite, warn
+from docflat.support.console import finite
+
+logger = logging.getLogger(__name__)
 
 
 class Log:
@@ -17,7 +18,6 @@ class Log:
 
     def __init__(self, folder: Path, resumed_step: int, tensorboard: bool, silent: bool = False) -> None:
         self.silent = silent
-        self.live = sys.stderr.isatty()
         self.file: TextIO | None = None
         self.board: Any = None
         if silent:
@@ -36,7 +36,7 @@ class Log:
 
                 self.board = SummaryWriter(folder / "tensorboard", purge_step=resumed_step + 1)
             except ImportError:
-                warn("no TensorBoard log: pip install 'docflat[tensorboard]', or say tensorboard: false")
+                logger.warning("no TensorBoard log: pip install 'docflat[tensorboard]', or say tensorboard: false")
 
     def record(self, step: int, kind: str, lasting: bool = False, **values: float | str | None) -> None:
         """Numbers of one moment. lasting: the line stays on a terminal, where others overwrite each other."""
@@ -55,14 +55,8 @@ class Log:
         self.say(f"step {step}: {kind}  " + "  ".join(words), lasting)
 
     def say(self, text: str, lasting: bool = True) -> None:
-        if self.silent:
-            return
-        if self.live:
-            # A line that wraps could not be overwritten.
-            line = text if lasting else text[: shutil.get_terminal_size().columns - 1]
-            print("\r\x1b[K" + line, end="\n" if lasting else "", file=sys.stderr, flush=True)
-        else:
-            print(text, file=sys.stderr, flush=True)
+        if not self.silent:
+            logger.info(text, extra={"passing": not lasting})
 
     def close(self) -> None:
         if self.file is not None:

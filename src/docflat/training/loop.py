@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import re
 import shutil
@@ -19,7 +20,6 @@ from docflat.data.corpus import Array, Corpus
 from docflat.data.subwords import Subwords
 from docflat.model.transformer import Transformer
 from docflat.support.atomic import alone
-from docflat.support.console import warn
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import System, find_system
@@ -33,6 +33,8 @@ from docflat.training.validation import Validation
 from docflat.weights.config import ModelConfig, read_config, read_json, vocabulary_of, write_json
 from docflat.weights.folders import Checkpoints, ModelFolder, Progress, average_weights, save_model, start_from
 from docflat.weights.shipped import model_folder
+
+logger = logging.getLogger(__name__)
 
 # What may differ when a training goes on: when it ends and what it shows, not what it computes.
 CHANGEABLE = {
@@ -129,7 +131,7 @@ def remember(recipe: Recipe, data: Data) -> None:
                 )
             stage = re.match(r"stages\[(\d+)\]", key)
             if stage and (recipe.out / f"stage-{int(stage[1]) + 1}" / "result.json").exists():
-                warn(f"stage {int(stage[1]) + 1} is finished, so {key} = {new!r} comes too late for it")
+                logger.warning(f"stage {int(stage[1]) + 1} is finished, so {key} = {new!r} comes too late for it")
     try:
         recipe.out.mkdir(parents=True, exist_ok=True)
         write_json(path, now)

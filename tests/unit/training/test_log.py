@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from docflat.support.console import messages
 from docflat.training.log import Log
 
 Capture = pytest.CaptureFixture[str]
@@ -105,10 +106,12 @@ def test_a_silent_log_writes_nothing(tmp_path: Path, capsys: Capture):
 
 
 def test_plain_lines_where_there_is_no_terminal(tmp_path: Path, capsys: Capture):
-    log = Log(tmp_path, 0, tensorboard=False)
-    log.say("it begins")
-    log.record(1234, "train", loss=1.23456789, epoch=3, target_tokens_per_second=12345.6, mfu=None, time_left="0:01:00")
-    log.close()
+    with messages(quiet=False, verbose=False, log=None):
+        log = Log(tmp_path, 0, tensorboard=False)
+        log.say("it begins")
+        figures = {"loss": 1.23456789, "epoch": 3, "target_tokens_per_second": 12345.6}
+        log.record(1234, "train", **figures, mfu=None, time_left="0:01:00")
+        log.close()
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines()[0] == "it begins"
@@ -127,14 +130,16 @@ def test_one_live_line_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyP
             return True
 
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    log = Log(tmp_path, 0, tensorboard=False)
-    for step in (1, 2, 3):
-        log.record(step, "train", loss=1.0)
+    with messages(quiet=False, verbose=False, log=None):
+        log = Log(tmp_path, 0, tensorboard=False)
+        for step in (1, 2, 3):
+            log.record(step, "train", loss=1.0)
     assert terminal.getvalue().count("\n") == 0
     assert terminal.getvalue().count("\r") == 3
-    log.record(3, "validation", True, loss=1.0)
-    log.record(4, "train", loss=1.0)
-    log.close()
+    with messages(quiet=False, verbose=False, log=None):
+        log.record(3, "validation", True, loss=1.0)
+        log.record(4, "train", loss=1.0)
+        log.close()
     assert "validation" in terminal.getvalue().split("\n")[0].split("\r")[-1]
     assert terminal.getvalue().count("\n") == 1
 
@@ -154,11 +159,20 @@ def test_tensorboard_goes_on_where_training_does(tmp_path: Path):
     assert [(event.step, event.value) for event in events.Scalars("train/loss")] == [(1, 1.0), (2, 2.0), (3, 30.0)]
 
 
-def test_no_tensorboard_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture):
+def test_a_program_that_trains_is_not_written_over(tmp_path: Path, capsys: Capture):
+    """Without the command line, who wants the lines listens to the logger."""
+    log = Log(tmp_path, 0, tensorboard=False)
+    log.say("it begins")
+    log.close()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_no_tensorboard_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     log = Log(tmp_path, 0, tensorboard=True)
     log.record(1, "train", loss=1.0)
     log.close()
-    assert capsys.readouterr().err.splitlines()[0].startswith("docflat: warning: no TensorBoard log")
+    (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert record.getMessage().startswith("no TensorBoard log")
     assert records(tmp_path) == [{"step": 1, "kind": "train", "loss": 1.0}]

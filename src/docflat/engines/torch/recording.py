@@ -5,6 +5,7 @@ It is about a hundred launches of kernels that take microseconds each.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,7 +17,8 @@ import torch
 from torch import Tensor
 
 from docflat.model.transformer import Transformer
-from docflat.support.console import warn
+
+logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from docflat.engines.torch.search import Search
@@ -73,7 +75,9 @@ class Recorder(threading.local):
             raise
         except RuntimeError as error:
             if self.works:
-                warn(f"decoding cannot be recorded as a CUDA graph, so it is slower: {str(error).splitlines()[0]}")
+                logger.warning(
+                    f"decoding cannot be recorded as a CUDA graph, so it is slower: {str(error).splitlines()[0]}"
+                )
             self.works = False
             return search.step, 1
         if keep:

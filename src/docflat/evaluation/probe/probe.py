@@ -7,6 +7,7 @@ Same data, sizes and steps for all; only the system differs. Accuracy is that of
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,11 +22,12 @@ from docflat.data.row_settings import RowSettings
 from docflat.evaluation.probe.language import PRONOUNS, Language, ProbeDocument
 from docflat.model.sizes import ModelSizes
 from docflat.support.atomic import write_whole
-from docflat.support.console import warn
 from docflat.systems import SYSTEMS, find_system
 from docflat.training.loop import train
 from docflat.training.recipe import Recipe, Stage
 from docflat.translation.translator import Translator
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def plot(rows: Sequence[dict[str, Any]], context: int, path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        warn(f"{path} is not drawn: pip install 'docflat[plot]'")
+        logger.warning(f"{path} is not drawn: pip install 'docflat[plot]'")
         return
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()

@@ -26,6 +26,8 @@ _NUMBER = re.compile(r"(?<![\w.,])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _TWICE = re.compile(r"([0-9]{3}),\1")  # a size, such as 200,200
 _LISTED = (re.compile(r"[0-9],\s*$"), re.compile(r",\s*[0-9]"))  # 96, 107,109, 111: a blank is missing
+_QUOTED = (re.compile("[\"'“”‘`]$"), re.compile("^[\"'“”’`]"))  # what a program prints
+_ABOUT_NUMBERS = re.compile(r"\b(?:separators?|locales?|cultures?|decimal point)\b", re.IGNORECASE)
 _SWAP = str.maketrans(",.", ".,")
 
 
@@ -35,8 +37,8 @@ def has_thousands(source: str) -> bool:
 
 
 def _numbers(source: str) -> Iterator[re.Match[str]]:
-    """The numbers of thousands that are no labels, lists, percents or part of an address."""
-    matches = list(_NUMBER.finditer(source))
+    """The numbers of thousands that are no labels, lists, percents, quotes or part of an address."""
+    matches = [] if _ABOUT_NUMBERS.search(source) else list(_NUMBER.finditer(source))
     fixed = find_placeholders(source) if matches else []
     for match in matches:
         before, after = source[: match.start()], source[match.end() :]
@@ -44,6 +46,7 @@ def _numbers(source: str) -> Iterator[re.Match[str]]:
             _THOUSANDS.fullmatch(match[0])
             and not _TWICE.fullmatch(match[0])
             and not _LABELLED.search(before[-_REACH:])
+            and not (_QUOTED[0].search(before) or _QUOTED[1].match(after))
             and not (_LISTED[0].search(before) or _LISTED[1].match(after) or re.match(r"\s?%", after))
             and not any(start < match.end() and match.start() < end for start, end in fixed)
         ):

@@ -35,6 +35,8 @@ from docflat.translation.repairs.numbers_german import localize_cells, localize_
         ("See item #12,345.", "Siehe Artikel #12,345.", "Siehe Artikel #12,345."),
         ("Amendments 96, 107,109, 111", "Änderungsanträge 96, 107,109, 111", "Änderungsanträge 96, 107,109, 111"),
         ("a size of 200,200", "eine Größe von 200,200", "eine Größe von 200,200"),
+        ('the output is "1,000"', 'die Ausgabe ist "1,000"', 'die Ausgabe ist "1,000"'),
+        ("the separator is , as in 1,000", "der Trenner ist , wie in 1,000", "der Trenner ist , wie in 1,000"),
         ("at 5,829% on Monday", "bei 5,829% am Montag", "bei 5,829% am Montag"),
         # Numbers as in English that say the same.
         ("It weighs 1.5 kg.", "Es wiegt 1.5 kg.", "Es wiegt 1.5 kg."),
