@@ -30,7 +30,7 @@ from docflat.support.text_files import lines_of
 
 Client = deepl.DeepLClient
 LIST = 50  # texts of a request, the most that DeepL takes
-CLIENTS = 4
+CLIENTS = 8
 SEED = 1
 
 
