@@ -74,6 +74,7 @@ class Settings:
     proxy: bool = False  # whether to believe X-Forwarded-For and X-Forwarded-Proto of this machine's proxy
     most_connections: int = 1000
     client_seconds: float = 30.0  # that a client may keep the server waiting in the middle of a request
+    grace_seconds: float = 3.0  # after which a text whose client has left, and has not asked again, is given up
     answer_seconds: float = 30.0  # that a model process may be silent when it is asked whether it is there
     silence_seconds: float = 600.0  # without progress, after which a document's process is taken to hang
     loader: str = "docflat.service.translators:load"  # what a model process gets its translators from

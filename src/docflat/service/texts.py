@@ -109,7 +109,8 @@ class Texts:
     @property
     def waiting_seconds(self) -> float:
         """Until a text that arrives now would be begun, by the speed that was measured."""
-        return sum(work.seconds for work in self._known.values()) / max(1, len(self.processes))
+        seconds = sum(work.seconds for work in self._known.values() if not work.answer.done())
+        return seconds / max(1, len(self.processes))
 
     async def translate(self, request: TextRequest) -> Message:
         """The answer of a model process. Whoever is cancelled while it waits has gone away."""
@@ -136,7 +137,9 @@ class Texts:
         finally:
             work.waiting -= 1
             if not work.waiting and not work.answer.done():
-                self._give_up(work)
+                # Most clients that give up send the same again at once: that one is to find the work done, not begun.
+                loop = asyncio.get_running_loop()
+                loop.call_later(self.settings.grace_seconds, self._give_up_if_alone, work)
         return self._result(message)
 
     def _result(self, message: Message) -> Message:
@@ -147,10 +150,15 @@ class Texts:
             raise Problem(400, "text_refused", reason=message["message"])
         raise Problem(503, "model_failed", 1)
 
-    def _give_up(self, work: _Work) -> None:
-        """Nobody waits for it any more."""
-        self.metrics.abandoned.inc()
+    def _give_up_if_alone(self, work: _Work) -> None:
+        """Nobody waits for it any more, and nobody has come back."""
+        if work.waiting or self._known.get(work.request.key) is not work:
+            return
+        done = work.answer.done()
         self._forget(work)
+        if done:
+            return
+        self.metrics.abandoned.inc()
         if work in self._queue:
             self._queue.remove(work)
         elif work.process is not None:
@@ -216,4 +224,5 @@ class Texts:
             message = {"kind": "failed", "fault": "bug", "message": ""}
         if not work.answer.done():
             work.answer.set_result(message)
-        self._forget(work)
+        if work.waiting:  # else it is kept for a client that may come back
+            self._forget(work)

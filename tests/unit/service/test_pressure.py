@@ -79,8 +79,21 @@ def test_an_identical_request_is_joined(start: Start) -> None:
         assert "docflat_joined_total 4.0" in service.client.get("/metrics").text
 
 
+def test_who_comes_back_finds_the_work_that_it_left(start: Start) -> None:
+    """Clients give up after some seconds and send the same again; begun anew, it would never be done."""
+    with start(grace_seconds=5.0) as service:
+        for _ in range(2):
+            before = service.noted("call")
+            client = leave(service, "sleep 30")
+            until(lambda: work(service) == 1)
+            client.close()
+            assert ask(service, "sleep 30").json() == {"translatedText": "SLEEP 30"}
+            assert service.noted("call") == before + 1
+            until(lambda: work(service) == 0)
+
+
 def test_work_stops_when_nobody_waits_for_it(start: Start) -> None:
-    with start() as service:
+    with start(grace_seconds=0.1) as service:
         one, two = leave(service, "sleep 3000"), leave(service, "sleep 3000")
         until(lambda: work(service) == 1 and service.noted("call") == 1)
         one.close()
@@ -94,7 +107,7 @@ def test_work_stops_when_nobody_waits_for_it(start: Start) -> None:
 
 
 def test_who_leaves_the_queue_is_never_translated(start: Start) -> None:
-    with start() as service, clients(service, ["sleep 50"]):
+    with start(grace_seconds=0.1) as service, clients(service, ["sleep 50"]):
         until(lambda: service.noted("call") == 1)
         waiting = leave(service, "never")
         until(lambda: work(service) == 2)
