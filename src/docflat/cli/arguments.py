@@ -35,7 +35,8 @@ def add_test_set(parser: ArgumentParser, default: str) -> None:
         type=names,
         default=names(default),
         metavar="A,B",
-        help=f"of bleu, dbleu (whole documents), chrf, ter (slow), comet (default: {default})",
+        help=f"of bleu, dbleu (whole documents), chrf, ter (slow), comet; for German pronouns, formality, cohesion"
+        f" (default: {default})",
     )
     add_number(parser, "--bootstrap", 1000, "resamples for confidence intervals", least=0)
     parser.add_argument(

@@ -27,8 +27,8 @@ ACTIONS = ("plan", "run", "report")
 
 def arguments(parser: ArgumentParser) -> None:
     action = (
-        "plan: list the jobs with what they cost; run: run them (the default); report: write the report again, with the"
-        " tests of significance that a --budget left out, if the --data are here"
+        "plan: list the jobs with what they cost; run: run them (the default); report: write the report again, if"
+        " the --data are here with new scores of kept translations and the tests of significance that a budget left out"
     )
     parser.add_argument("action", nargs="?", metavar="plan|run|report", help=action)
     setting = (
@@ -42,7 +42,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=Path("prepared"), metavar="DIR", help=data)
     recipes = "the recipes (default: %(default)s)"
     parser.add_argument("--recipes", type=Path, default=Path("recipes"), metavar="DIR", help=recipes)
-    select = "table1 to table6, company, elsewhere, distance, context, batch, abd, speed (default: all)"
+    select = "table1 to table6, company, discourse, elsewhere, distance, context, batch, abd, speed (default: all)"
     parser.add_argument("--select", type=names, default=[], metavar="A,B", help=select)
     parser.add_argument("--systems", type=names, default=[], metavar="A,B", help="only their numbers (default: all)")
     datasets = "any folders of --data, such as europarl: all tables of them (default: what the paper has)"

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,11 +20,12 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
+from docflat.evaluation.discourse import DISCOURSE, DiscourseF1
 from docflat.evaluation.testsets import DocumentFile
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
 
-METRICS = ("bleu", "dbleu", "chrf", "ter", "comet")
+METRICS = ("bleu", "dbleu", "chrf", "ter", "comet", *DISCOURSE)
 COMET_CHECKPOINT = "Unbabel/wmt20-comet-da"  # the paper's
 
 Scorer = Callable[[Sequence[str]], list[float]]  # translations, in the order of the references, to a score for each
@@ -116,6 +118,7 @@ class Metrics:
             "chrf": lambda: CHRF(references=[reference.sentences]),
             "ter": lambda: TER(references=[reference.sentences]),
             "comet": lambda: _comet(checkpoint, source.sentences if source else [], reference.sentences),
+            **{name: partial(DiscourseF1, name, reference.documents) for name in DISCOURSE},
         }
         self.metrics = {name: makers[name]() for name in dict.fromkeys(names)}
 

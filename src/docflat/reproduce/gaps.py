@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from docflat.evaluation.discourse import DISCOURSE
 from docflat.reproduce import costs, workers
 from docflat.reproduce.grid import Job, Measure, jobs_of, set_of
 from docflat.reproduce.results import OPEN, Key, read_results
@@ -34,6 +35,8 @@ def impossible(plan: Plan, measure: Measure) -> str:
         return "the contrastive set has no such examples"
     if set_of(measure.metric) not in dataset.tests:
         return f"no test set of {set_of(measure.metric)}"
+    if measure.metric in DISCOURSE and plan.languages[1] != "de":
+        return "counted for German only"
     if measure.metric == "comet" and plan.comet is None:
         return "no COMET checkpoint (--comet-model)"
     return "" if plan.possible(measure) else "no speed where jobs share a device"

@@ -16,6 +16,7 @@ from docflat.decoding.document_decoder import DocumentDecoder, Documents, Done, 
 from docflat.decoding.settings import DecodingSettings
 from docflat.evaluation.contrastive.examples import accuracies, is_right
 from docflat.evaluation.contrastive.scoring import score_examples
+from docflat.evaluation.discourse import DISCOURSE
 from docflat.evaluation.metrics import Metrics, SegmentMean
 from docflat.evaluation.testsets import DocumentFile, Marking, read_beside
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
@@ -65,8 +66,8 @@ def read_translation(path: Path, test: TestSet) -> DocumentFile:
     return read_beside(path, test.reference, Marking())
 
 
-def bleu_scores(side: DocumentFile, test: TestSet) -> Numbers:
-    metrics = Metrics(test.reference, ["bleu", "dbleu"])
+def translation_scores(side: DocumentFile, test: TestSet, language: str) -> Numbers:
+    metrics = Metrics(test.reference, ["bleu", "dbleu", *(DISCOURSE if language == "de" else ())])
     return {result.metric: (result.score, result.signature) for result in metrics.evaluate(side, bootstrap=0)}
 
 

@@ -17,18 +17,19 @@ from typing import Any
 
 import torch
 
+from docflat.evaluation.discourse import DISCOURSE
 from docflat.reproduce import costs
 from docflat.reproduce.data import ENGLISH_GERMAN, Dataset
 from docflat.reproduce.grid import IN_COMPANY, WINDOW, Job, Measure, set_of
 from docflat.reproduce.measuring import (
     Numbers,
     SharedFirstPass,
-    bleu_scores,
     comet_scores,
     contrast,
     device_name,
     read_translation,
     translate,
+    translation_scores,
     updates_per_second,
 )
 from docflat.reproduce.results import Key, Origin, Record, add_results, read_results
@@ -39,7 +40,8 @@ from docflat.training.loop import Stopped, train
 from docflat.training.recipe import Recipe, load_recipe
 from docflat.translation.translator import Translator
 
-OF_TRANSLATION = ("bleu", "dbleu", "seconds")
+OF_TEXT = ("bleu", "dbleu", *DISCOURSE)  # what a translation that is kept can be scored with at any time
+OF_TRANSLATION = (*OF_TEXT, "seconds")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Plan:
         if measure.metric.startswith("accuracy"):
             return bool(dataset.examples) and measure.metric in dataset.accuracies
         if set_of(measure.metric) not in dataset.tests:
+            return False
+        if measure.metric in DISCOURSE and self.languages[1] != "de":
             return False
         if self.shared and measure.metric in ("seconds", "updates/s"):
             return False
@@ -190,6 +194,9 @@ class JobRun:
 
     def run(self) -> None:
         """All of the job, or until the time is over: then Stopped is raised, and the next call goes on from there."""
+        self.score_kept()
+        if not self.missing() and (self.folder / "model").exists() and (self.job.first or self._first_passes_done()):
+            return
         said = costs.reference(self.plan, self.job)
         clock = time.monotonic()
         self._train()
@@ -261,11 +268,23 @@ class JobRun:
         if self.job.first is None:
             assert isinstance(translator.decoder, SharedFirstPass)
             translator.decoder.save(self.first_pass(name))
-        numbers = bleu_scores(read_translation(path, test), test)
-        if timed:
-            numbers["seconds"] = (seconds, f"beam:{self.plan.beam}|batch:{size}")
+        self._score(name, window, {"seconds": (seconds, f"beam:{self.plan.beam}|batch:{size}")} if timed else {})
+
+    def _score(self, name: str, window: int, numbers: Numbers) -> None:
+        """A translation that is there; numbers: what else is recorded of it."""
+        test, path = self.dataset.tests[name], self.translation(window, name)
+        scores = translation_scores(read_translation(path, test), test, self.plan.languages[1])
         on = f" on {name}" if name else ""
-        self._record({f"{metric}{on}": number for metric, number in numbers.items()}, window, path)
+        self._record({f"{metric}{on}": number for metric, number in {**scores, **numbers}.items()}, window, path)
+
+    def score_kept(self) -> None:
+        """Metrics that came after the translations, which need no model."""
+        places = {
+            (set_of(one.metric), one.window) for one in self.missing() if one.metric.partition(" on ")[0] in OF_TEXT
+        }
+        for name, window in sorted(places):
+            if self.translation(window, name).exists():
+                self._score(name, window, {})
 
     def _contrast(self, company: int = 0) -> None:
         self._go_on()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from docflat.evaluation.discourse import DISCOURSE
 from docflat.reproduce.grid import (
     CONTROL,
     DATASETS,
@@ -107,6 +108,7 @@ def tables(datasets: Sequence[str] = ()) -> list[Table]:
         *map(main_table, every),
         document_table(every),
         company_table(every),
+        *map(discourse_table, every),
         elsewhere_table(),
         *speed_tables(every),
         *(table for dataset in analysed for table in analyses(dataset)),
@@ -194,6 +196,18 @@ def company_table(datasets: Sequence[str]) -> Table:
         " it in its batch: irrelevant global context, as the paper measured it."
     )
     return Table("company", "Contrastive accuracy with irrelevant global context", columns, tuple(rows), note=note)
+
+
+def discourse_table(dataset: str) -> Table:
+    rows = tuple(
+        Row(system, tuple(Cell(Measure(Job(dataset, system), metric, WINDOW)) for metric in DISCOURSE))
+        for system in all_systems()
+    )
+    note = (
+        "F1 in % of German pronouns (er, sie, es and their cases), forms of address, and nouns that the text has said"
+        " before, to those of the reference (docs/evaluation.md); the paper does not report it."
+    )
+    return Table("discourse", f"What documents decide, {label(dataset)}", DISCOURSE, rows, note=note)
 
 
 def elsewhere_table() -> Table:

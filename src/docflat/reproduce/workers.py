@@ -102,8 +102,10 @@ def forget_failures(plan: Plan) -> None:
 
 
 def compare_all(plan: Plan) -> None:
-    """Significance of all that was measured; by one process at a time."""
+    """Scores of all translations that are kept, and the significance of what was measured; by one process at a time."""
     with claim(plan.out / "locks" / "comparisons", wait=True):
+        for job in all_jobs(plan):
+            JobRun(plan, job).score_kept()
         for job in all_jobs(plan):
             if job != job.baseline:
                 JobRun(plan, job).compare(JobRun(plan, job.baseline))

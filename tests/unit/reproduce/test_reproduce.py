@@ -22,6 +22,7 @@ import pytest
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
 from docflat.engines.torch.engine import on_torch
+from docflat.evaluation.discourse import DISCOURSE
 from docflat.model.sizes import ModelSizes
 from docflat.reproduce import runs, workers
 from docflat.reproduce.chart import chart, nice_ticks
@@ -80,12 +81,12 @@ def test_every_number_of_the_paper_has_a_cell_and_every_cell_its_number():
 def test_what_the_paper_does_not_report():
     ours = [cell.measure for cell in CELLS if not cell.path]
     of_speed = {"dbleu", "seconds", "updates/s"}
-    company = {IN_COMPANY}
+    company = {IN_COMPANY, *DISCOURSE}
     elsewhere = {"bleu on ted", "bleu on news"}
     third_gate = [one for one in ours if one.job.system in ("docflat-i", CONTROL)]
     curve = [one for one in ours if one.job.dataset == "europarl" and one.metric == "bleu"]
     assert {one.metric for one in third_gate} == {"bleu", "comet", "accuracy"} | of_speed | elsewhere | company
-    assert {one.metric for one in set(ours) - {*third_gate, *curve}} == of_speed | elsewhere
+    assert {one.metric for one in set(ours) - {*third_gate, *curve}} == of_speed | elsewhere | set(DISCOURSE)
     assert all(one.job.dataset == "europarl" for one in ours if one.metric in elsewhere)
 
 
@@ -506,14 +507,14 @@ def test_a_global_context_is_chosen_where_a_model_has_one(
     asked: dict[str, Any] = {}
     monkeypatch.setattr(runs, "translate", lambda translator, test, path, **settings: asked.update(settings) or 1.0)
     monkeypatch.setattr(runs, "read_translation", lambda *_: None)
-    monkeypatch.setattr(runs, "bleu_scores", lambda *_: {})
+
     run = SimpleNamespace(
         plan=SimpleNamespace(global_context="partial", beam=2),
         job=SimpleNamespace(first=True),
         dataset=SimpleNamespace(tests={"": None}),
         translation=lambda window, test: tmp_path,
         _translator=translator,
-        _record=lambda *_: None,
+        _score=lambda *_: None,
     )
     runs.JobRun._translate(cast(Any, run), "", 16, timed=False)
     assert asked.get("global_context") == chosen
