@@ -270,12 +270,14 @@ class JobRun:
             translator.decoder.save(self.first_pass(name))
         self._score(name, window, {"seconds": (seconds, f"beam:{self.plan.beam}|batch:{size}")} if timed else {})
 
-    def _score(self, name: str, window: int, numbers: Numbers) -> None:
+    def _score(self, name: str, window: int, numbers: Numbers, origin: Origin | None = None) -> None:
         """A translation that is there; numbers: what else is recorded of it."""
         test, path = self.dataset.tests[name], self.translation(window, name)
         scores = translation_scores(read_translation(path, test), test, self.plan.languages[1])
         on = f" on {name}" if name else ""
-        self._record({f"{metric}{on}": number for metric, number in {**scores, **numbers}.items()}, window, path)
+        self._record(
+            {f"{metric}{on}": number for metric, number in {**scores, **numbers}.items()}, window, path, origin
+        )
 
     def score_kept(self) -> None:
         """Metrics that came after the translations, which need no model."""
@@ -283,8 +285,16 @@ class JobRun:
             (set_of(one.metric), one.window) for one in self.missing() if one.metric.partition(" on ")[0] in OF_TEXT
         }
         for name, window in sorted(places):
-            if self.translation(window, name).exists():
-                self._score(name, window, {})
+            path = self.translation(window, name)
+            if path.exists():
+                self._score(name, window, {}, self._origin_of(str(path.relative_to(self.plan.out))))
+
+    def _origin_of(self, file: str) -> Origin | None:
+        """Of a translation, by what was measured on it; scored now."""
+        for record in read_results(self.plan.results).values():
+            if record.job == self.job.name and record.file == file:
+                return replace(record.origin, commit=self.plan.commit, command=self.plan.command)
+        return None
 
     def _contrast(self, company: int = 0) -> None:
         self._go_on()
