@@ -376,6 +376,19 @@ def test_keys_of_json(tmp_path: Path):
     assert (tmp_path / "a.translated.jsonl").read_text() == '{"title": "ONE", "id": "two"}\n'
 
 
+def test_the_page_and_the_translation_make_their_new_folder_and_changes_stand_apart(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    (tmp_path / "a.md").write_text("A dog. I saw it.\n")
+    new = tmp_path / "runs" / "demo"
+    assert translate(tmp_path / "a.md", "-o", new / "a.md", "--changes", "--side-by-side", new / "page.html") == 0
+    assert (new / "a.md").exists()
+    assert (new / "page.html").exists()
+    lines = capfd.readouterr().err.splitlines()
+    assert "" in lines
+    assert not any("\\x0a" in line for line in lines)
+
+
 def test_side_by_side_marks_what_context_changed(tmp_path: Path):
     (tmp_path / "a.md").write_text("A <dog>. I saw it & left.\n")
     (tmp_path / "b.en").write_text("it\n\nno\n")

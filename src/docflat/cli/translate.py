@@ -198,7 +198,7 @@ def _check_page(jobs: Sequence[Job], arguments: Namespace) -> None:
     files = [file for job in jobs for file in (job.file, job.out) if file]
     if any(page.resolve() == file.resolve() for file in files):
         raise InputError("the page would be written over a file of this translation", page)
-    check_file(page, files, arguments.force)
+    check_file(page, files, arguments.force, makes_folder=True)
 
 
 class _Loader:
@@ -254,6 +254,7 @@ def _write_page(path: Path, shown: Sequence[ShownDocument]) -> None:
     from docflat.support.atomic import write_whole
     from docflat.translation.side_by_side import side_by_side
 
+    path.parent.mkdir(parents=True, exist_ok=True)  # as for the translations: often the same new folder
     write_whole(path, side_by_side(shown))
 
 

@@ -56,7 +56,8 @@ def change_lines(documents: Sequence[ShownDocument]) -> Iterator[str]:
         which = f", document {so_far[document.name]}" if all_of[document.name] > 1 else ""
         for number, row in enumerate(document.rows, 1):
             if _is_changed(row):
-                yield f"\n{document.name}{which}, sentence {number}: {row.source}"
+                yield ""
+                yield f"{document.name}{which}, sentence {number}: {row.source}"
                 yield f"  without context: {_bracketed(row.alone or '', row.target)}"
                 yield f"  with context:    {_bracketed(row.target, row.alone)}"
 

@@ -13,7 +13,8 @@ def test_changes_are_in_brackets() -> None:
     rows = (Row("It fits.", "Er passt.", "Es passt."), Row("Yes.", "Ja.", "Ja."), Row("x", "x", None))
     assert list(change_lines([shown(*rows)])) == [
         "context changed 1 of 2 sentences:",
-        "\na.txt, sentence 1: It fits.",
+        "",
+        "a.txt, sentence 1: It fits.",
         "  without context: [Es] passt.",
         "  with context:    [Er] passt.",
     ]
@@ -21,7 +22,7 @@ def test_changes_are_in_brackets() -> None:
 
 def test_words_that_context_takes_away_are_a_change() -> None:
     document = shown(Row("It is good.", "Es ist gut.", "Es ist wirklich gut."))
-    assert list(change_lines([document]))[2:] == [
+    assert list(change_lines([document]))[3:] == [
         "  without context: Es ist [wirklich] gut.",
         "  with context:    Es ist gut.",
     ]
