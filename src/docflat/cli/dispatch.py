@@ -13,36 +13,15 @@ import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from textwrap import indent
 from types import FrameType
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 from docflat import __version__
-from docflat.cli import (
-    bulk,
-    bulk_merge,
-    bulk_status,
-    compare,
-    context,
-    contrast,
-    contrast_build,
-    edit,
-    evaluate,
-    export,
-    import_model,
-    inspect,
-    models,
-    prepare,
-    probe,
-    reproduce,
-    serve,
-    startup,
-    systems,
-    train,
-    translate,
-)
+from docflat.cli import startup
 from docflat.support.console import complain, messages
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
@@ -67,7 +46,13 @@ class Verb:
     name: str
     summary: str
     example: str  # one a line
-    command: Command
+    module: str  # of `docflat.cli`
+
+    @property
+    def command(self) -> Command:
+        """Imported when it is asked for: nobody waits for what other verbs import."""
+        found: Any = import_module(f"docflat.cli.{self.module}")
+        return cast(Command, found)
 
 
 VERBS: tuple[Verb, ...] = (
@@ -75,13 +60,13 @@ VERBS: tuple[Verb, ...] = (
         "prepare",
         "learn subwords and encode parallel documents for training",
         "docflat prepare --source train.en.xz --target train.de.xz --out data/en-de",
-        prepare,
+        "prepare",
     ),
     Verb(
         "train",
         "train a model as a recipe says, or go on with it",
         "docflat train recipes/quickstart.yaml out=runs/first stages.1.max_steps=2000",
-        train,
+        "train",
     ),
     Verb(
         "translate",
@@ -91,13 +76,13 @@ VERBS: tuple[Verb, ...] = (
         "docflat translate strings.json --keys title,body --keep-terms names.txt\n"
         "docflat translate manual.docx --glossary terms.tsv --suffix de\n"
         "docflat translate < speech.en > speech.de",
-        translate,
+        "translate",
     ),
     Verb(
         "edit",
         "change only those words of a translation, by any system, that context asks for",
         "docflat edit speech.en speech.de -o speech.edited.de",
-        edit,
+        "edit",
     ),
     Verb(
         "bulk",
@@ -105,95 +90,95 @@ VERBS: tuple[Verb, ...] = (
         "docflat bulk corpus.jsonl.zst --key text -o out/\n"
         "docflat bulk manuals/ -o out/ --engine ray --address head:6379\n"
         "docflat bulk corpus.parquet -o out/ --slice 3/16",
-        bulk,
+        "bulk",
     ),
     Verb(
         "bulk status",
         "say how far a bulk run is, and when it will end",
         "docflat bulk status out/",
-        bulk_status,
+        "bulk_status",
     ),
     Verb(
         "bulk merge",
         "make one file of the parts of a bulk run",
         "docflat bulk merge out/ -o corpus.de.jsonl.zst",
-        bulk_merge,
+        "bulk_merge",
     ),
     Verb(
         "serve",
         "translate over HTTP: a page for people, the APIs of LibreTranslate and DeepL for programs",
         "docflat serve\ndocflat serve --port 8080 --model en-de --data /var/lib/docflat",
-        serve,
+        "serve",
     ),
     Verb(
         "evaluate",
         "score translations with BLEU, chrF, TER and COMET",
         "docflat evaluate --hypothesis speech.de --reference reference.de",
-        evaluate,
+        "evaluate",
     ),
     Verb(
         "compare",
         "test whether systems differ from a baseline, and show where",
         "docflat compare baseline.de mine.de --reference reference.de --show 3",
-        compare,
+        "compare",
     ),
     Verb(
         "contrast",
         "measure how often a model prefers the right translation in its context",
         "docflat contrast contrapro.jsonl --model runs/first/model --by pronoun,distance --scores scores.jsonl",
-        contrast,
+        "contrast",
     ),
     Verb(
         "contrast build",
         "make a contrastive set of German pronouns from aligned documents",
         "docflat contrast build --source test.en --target test.de --balance -o pronouns.jsonl",
-        contrast_build,
+        "contrast_build",
     ),
     Verb(
         "context",
         "find the words of a reference that context makes more likely (P-CXMI)",
         "docflat context --model runs/first/model --source test.en --reference test.de --tokens tokens.jsonl",
-        context,
+        "context",
     ),
     Verb(
         "inspect",
         "show which sentences of a document read which, and how far the gates open",
         "docflat inspect --model runs/first/model --source speech.en --window 0 --out runs/inspect",
-        inspect,
+        "inspect",
     ),
     Verb(
         "import",
         "make a model folder of a Marian or OPUS-MT model that others trained",
         "docflat import Helsinki-NLP/opus-mt-en-fr\n"
         "docflat import downloads/opus-mt-fr-en -o models/fr-en --languages fr en",
-        import_model,
+        "import_model",
     ),
     Verb(
         "models",
         "list the models that there are to translate with",
         "docflat models",
-        models,
+        "models",
     ),
     Verb(
         "export",
         "write a model at a quarter of its size, or for CTranslate2",
         "docflat export --model runs/first/model --to int8 -o runs/first/small",
-        export,
+        "export",
     ),
     Verb(
         "probe",
         "measure on a made-up language how far each system sees",
         "docflat probe --systems doc2doc,docflat-c --out runs/probe",
-        probe,
+        "probe",
     ),
     Verb(
         "reproduce",
         "measure the paper's tables and figures, all or some, and write a report",
         "docflat reproduce plan --data prepared --select table2 --datasets europarl --seeds 3\n"
         "docflat reproduce run --data prepared --select table2 --datasets europarl --seeds 3 --budget 25m",
-        reproduce,
+        "reproduce",
     ),
-    Verb("systems", "list the systems a recipe can name", "docflat systems --json", systems),
+    Verb("systems", "list the systems a recipe can name", "docflat systems --json", "systems"),
 )
 
 
