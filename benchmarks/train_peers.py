@@ -88,7 +88,7 @@ def ours(task: Task) -> Peer:
         learner.shapes = shapes_around(task.sample, task.batch_tokens)
 
     def laid_out(batch: Batch) -> Step:
-        return Step([batch], [0], len(batch.labels), 0, 0, learner.pack(batch))
+        return Step([batch], [0], len(batch.labels), 0, 0, 0, learner.pack(batch))
 
     warmup, *rounds = ([laid_out(batch) for batch in batches] for batches in (task.warmup, *task.rounds))
     tokens = [sum(step.labels for step in steps) for steps in rounds]

@@ -8,7 +8,9 @@ import numpy as np
 
 from docflat.data.flat_layout import FlatBatch, Layout, flatten_batch
 from docflat.data.row_settings import RowSettings
-from docflat.data.rows import Array, Rows, Sentences, document_rows, mix, row_lengths
+from docflat.data.rows import Array, Rows, Sentences, document_order, document_rows, mix, row_lengths
+
+PIECE = 1 << 22  # sentences that are planned at once: some hundred bytes of memory each
 
 
 def cut(lengths: tuple[Array, Array], budget: int, first: int | None = None) -> Array:
@@ -39,21 +41,33 @@ class DocumentBatches:
         budget: int,
         shuffle_rows: bool = False,
         times: Array | None = None,
+        piece: int = PIECE,
     ) -> None:
         """shuffle_rows: rows stand alone (a sentence system), so they are mixed freely.
 
         times (documents,): how often an epoch of training sees each document; none: once.
+        piece: sentences that are planned at once, for the arrays of a large corpus would not fit into memory.
         """
         if layout.vector_slot:  # a row as long as the budget would leave no room for its slot
             settings = replace(settings, max_tokens=min(settings.max_tokens, budget - 1))
         self.documents, self.source, self.target = documents, source, target
         self.settings, self.layout, self.budget, self.times = settings, layout, budget, times
         self.shuffle_rows = shuffle_rows or settings.global_context == "irrelevant"
+        seen = len(source.ends) - 1 if times is None else int((times * np.diff(documents)).sum())
+        self.pieces = max(1, -(-seen // piece))
 
-    def plan(self, rng: np.random.Generator | None = None) -> Plan:
-        """Rows cut into batches; with `rng` as an epoch of training, without as they stand in the corpus."""
+    def plan(self, rng: np.random.Generator | None = None, piece: int | None = None) -> Plan:
+        """Rows cut into batches; with `rng` as an epoch of training, without as they stand in the corpus.
+
+        piece: of the `pieces` of an epoch, each of which has its share of the documents; none: all of the epoch.
+        """
+        order = document_order(len(self.documents) - 1, rng, self.times if rng is not None else None)
+        if piece is not None and self.pieces > 1:
+            order = order[piece :: self.pieces]
+            if rng is not None:  # the generator is at the same place in every piece
+                rng = np.random.default_rng([int(rng.integers(1 << 62)), piece])
         rows = document_rows(
-            self.documents, self.source, self.target, self.settings, self.layout.index_tokens, rng, self.times
+            self.documents, self.source, self.target, self.settings, self.layout.index_tokens, rng, order
         )
         first = None
         if rng is not None:
@@ -65,7 +79,7 @@ class DocumentBatches:
         source, target = row_lengths(rows, self.source, self.target, self.layout.target_context)
         bounds = cut((source + self.layout.vector_slot, target + self.layout.vector_slot), self.budget, first)
         order = np.arange(len(bounds) - 1) if rng is None else rng.permutation(len(bounds) - 1)
-        lengths_read = np.diff(self.target.ends)[rows.sentence] + 1
+        lengths_read = self.target.ends[rows.sentence + 1] - self.target.ends[rows.sentence] + 1
         totals = np.concatenate([[0], np.cumsum(lengths_read)])
         return Plan(self, rows, bounds, order, (totals[bounds[1:]] - totals[bounds[:-1]])[order])
 

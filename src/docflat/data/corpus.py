@@ -30,6 +30,7 @@ from docflat.support.errors import InputError
 FORMAT = 1
 SIDES = ("source", "target")
 Array = npt.NDArray[Any]
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Corpus:
         facts = _read_facts(folder / "corpus.json")
         dtype = _token_type(facts["vocabulary"])
         documents = _read_ends(folder / "documents.npy", facts["documents"], facts["sentences"])
-        if not np.all(documents[1:] > documents[:-1]):
+        if not _ascends(documents, least=1):
             raise InputError("has a document without sentences", folder / "documents.npy")
         source, target = (
             EncodedSentences(
@@ -292,9 +293,15 @@ def _read_ends(file: Path, count: int, total: int) -> Array:
     if ends.shape != (count + 1,) or ends.dtype != np.dtype("<i8"):
         shape = f"{ends.dtype} of shape {ends.shape}"
         raise InputError(f"holds {shape}, not int64 ({count + 1},) as corpus.json says", file)
-    if ends[0] != 0 or ends[-1] != total or not np.all(ends[1:] >= ends[:-1]):
+    if ends[0] != 0 or ends[-1] != total or not _ascends(ends):
         raise InputError(f"does not ascend from 0 to {total}", file)
     return _plain(ends)
+
+
+def _ascends(ends: Array, least: int = 0) -> bool:
+    """Whether each is at least so much more than the one before: looked at piece by piece, for there may be many."""
+    starts = range(0, len(ends), _PIECE)
+    return all(bool(np.all(np.diff(ends[start : start + _PIECE + 1]) >= least)) for start in starts)
 
 
 def _map_tokens(file: Path, dtype: np.dtype[Any], count: int) -> Array:

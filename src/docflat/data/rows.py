@@ -60,9 +60,10 @@ def row_lengths(rows: Rows, source: Sentences, target: Sentences, target_context
     """
     lengths = []
     for side, closing, has_context in ((source, 1, True), (target, 0, target_context)):
-        cost = side.ends + np.arange(len(side.ends))  # (sentences + 1,), one start symbol a sentence
-        context = cost[rows.context_end] - cost[rows.context_end - rows.context]
-        lengths.append(context * has_context + cost[rows.sentence + 1] - cost[rows.sentence] + closing)
+        # Of these sentences alone: the ends of all of a large corpus would not fit into memory.
+        before = rows.context_end - rows.context
+        context = side.ends[rows.context_end] - side.ends[before] + rows.context  # one start symbol a sentence
+        lengths.append(context * has_context + side.ends[rows.sentence + 1] - side.ends[rows.sentence] + 1 + closing)
     return lengths[0], lengths[1]
 
 
@@ -102,6 +103,19 @@ def with_contexts_of_others(rows: Rows, document: Array, rng: np.random.Generato
     return replace(rows, context=context, context_end=rows.sentence[other])
 
 
+def document_order(documents: int, rng: np.random.Generator | None = None, times: Array | None = None) -> Array:
+    """Which documents an epoch reads, in which order.
+
+    times (documents,): how often training sees each; 2.5 is twice, or by chance three times, each time by itself.
+    """
+    order = np.arange(documents)
+    if rng is None:
+        return order
+    if times is not None:
+        order = np.repeat(order, (times // 1 + (rng.random(documents) < times % 1)).astype(np.int64))
+    return rng.permutation(order)
+
+
 def document_rows(
     documents: Array,
     source: Sentences,
@@ -109,28 +123,23 @@ def document_rows(
     settings: RowSettings,
     index_tokens: int,
     rng: np.random.Generator | None = None,
-    times: Array | None = None,
+    order: Array | None = None,
 ) -> Rows:
     """One row for each sentence that can be learned from, document by document.
 
     documents (documents + 1,): document d is the sentences documents[d]:documents[d + 1]. With `rng` (training)
-    the documents come in random order, and the random settings apply; without, in their own order and as they are.
-    times (documents,): how often training sees each; 2.5 is twice, or by chance three times, each time by itself.
+    the random settings apply. order: of `document_order`; none: that of all documents, with `rng` a random one.
     Left out are sentences with an empty side, and those longer than a row may be even without context.
     """
     settings = settings.filled()
     assert settings.context is not None
     target_context = settings.target_context is True
-    sizes = np.diff(documents)
-    order = np.arange(len(sizes))
-    if rng is not None:
-        if times is not None:
-            order = np.repeat(order, (times // 1 + (rng.random(len(sizes)) < times % 1)).astype(np.int64))
-        order = rng.permutation(order)
-    sizes = sizes[order]
+    if order is None:
+        order = document_order(len(documents) - 1, rng)
+    sizes = documents[order + 1] - documents[order]
     document = np.repeat(np.arange(len(sizes)), sizes)  # (sentences,) in the new order
     place = np.arange(len(document)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    sentence = documents[:-1][order][document] + place
+    sentence = documents[order][document] + place
     context = np.minimum(settings.context, place)
 
     group = document
@@ -149,7 +158,7 @@ def document_rows(
     if settings.local_context == "irrelevant" and rng is not None:
         rows = with_contexts_of_others(rows, document, rng)
     rows = trim(rows, source, target, settings.max_tokens, target_context)
-    empty = (np.diff(source.ends)[sentence] == 0) | (np.diff(target.ends)[sentence] == 0)
+    empty = (source.ends[sentence + 1] == source.ends[sentence]) | (target.ends[sentence + 1] == target.ends[sentence])
     fits = np.maximum(*row_lengths(rows, source, target, target_context)) <= settings.max_tokens
     return rows.take(~empty & fits)
 

@@ -79,7 +79,7 @@ class Learner:
         """Get ready for batches like these."""
         if self.records:
             # Those of the first epoch, also when a later one goes on: what is recorded must not depend on that.
-            plan = batches.plan(np.random.default_rng([*self.seeds, 0]))
+            plan = batches.plan(np.random.default_rng([*self.seeds, 0]), 0)
             some = [Batch.of_flat(plan[number]) for number in range(0, len(plan), 1 + len(plan) // SAMPLE)]
             if some:  # with sampling an epoch can be empty
                 self.shapes = shapes_around(some, batches.budget)

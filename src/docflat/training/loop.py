@@ -203,7 +203,7 @@ class StageTraining:
             left = stage.max_steps - progress.step + 1
             rate = learning_rate(progress.step, stage.learning_rate, stage.warmup_steps, left, stage.cooldown_steps)
             learner.update(step, progress.step, rate, meter)
-            progress.epoch, progress.batch = step.epoch, step.batch
+            progress.epoch, progress.piece, progress.batch = step.epoch, step.piece, step.batch
             meter.step(progress, rate)
             if progress.step % stage.validate_every == 0 or self._over(progress):
                 # As it is: what is compiled is made for training, and would be compiled anew for every way of decoding.
@@ -253,8 +253,9 @@ class StageTraining:
     def _open(self) -> tuple[DocumentBatches, Validation]:
         """What is trained on, and what it is measured with."""
         batches, plan = self._batches(self.data.train, self.times), self._batches(self.data.valid).plan()
-        for split, rows in (("train", batches.plan().rows), ("valid", plan.rows)):
-            if not len(rows):
+        pieces = (batches.plan(piece=piece).rows for piece in range(batches.pieces))
+        for split, there in (("train", any(map(len, pieces))), ("valid", len(plan.rows))):
+            if not there:
                 raise InputError("no sentence has both sides and fits into rows.max_tokens", self.recipe.data / split)
         return batches, Validation(self.data.valid, plan, self.stage.validation_sample, self.processes)
 

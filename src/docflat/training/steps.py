@@ -28,6 +28,7 @@ class Step:
     numbers: list[int]  # which of the step's micro-batches they are
     labels: int  # of all micro-batches of the step
     epoch: int  # where the next step starts
+    piece: int
     batch: int
     packed: list[Tensor] | None = None  # its one batch as a graph of the step reads it
 
@@ -45,25 +46,29 @@ def steps_from(
     pack: for a graph of the step; None where there is none, or the batch does not fit.
     """
 
-    def planned(epoch: int) -> Future[Plan]:
-        return planner.submit(batches.plan, np.random.default_rng([*seeds, epoch]))
+    def planned(place: tuple[int, int]) -> Future[Plan]:
+        return planner.submit(batches.plan, np.random.default_rng([*seeds, place[0]]), place[1])
 
-    epoch, number = progress.epoch, progress.batch
+    def following(place: tuple[int, int]) -> tuple[int, int]:
+        epoch, piece = place
+        return (epoch, piece + 1) if piece + 1 < batches.pieces else (epoch + 1, 0)
+
+    place, number = (progress.epoch, progress.piece), progress.batch
     planner = ThreadPoolExecutor(1)
-    # The next epoch is planned during this one: that takes seconds, in which a GPU would have nothing to do.
-    plan, upcoming = planned(epoch).result(), planned(epoch + 1)
+    # The next piece is planned during this one: that takes seconds, in which a GPU would have nothing to do.
+    plan, upcoming = planned(place).result(), planned(following(place))
     try:
         while True:
             chosen: list[tuple[Plan, int]] = []
             while len(chosen) < accumulate:
                 while number == len(plan):  # with sampling an epoch can be empty
-                    epoch, number = epoch + 1, 0
-                    plan, upcoming = upcoming.result(), planned(epoch + 1)
+                    place, number = following(place), 0
+                    plan, upcoming = upcoming.result(), planned(following(place))
                 chosen.append((plan, number))
                 number += 1
-            after = (epoch + 1, 0) if number == len(plan) else (epoch, number)
+            after = (*following(place), 0) if number == len(plan) else (*place, number)
 
-            def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int] = after) -> Step:
+            def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int, int] = after) -> Step:
                 own = list(range(processes.rank, accumulate, processes.world))
                 laid_out = [Batch.of_flat(chosen[i][0][chosen[i][1]]) for i in own]
                 packed = pack(laid_out[0])

@@ -144,7 +144,8 @@ class Progress:
 
     step: int = 0
     epoch: int = 0
-    batch: int = 0  # micro-batches of this epoch that are done
+    piece: int = 0  # of this epoch, which is planned in pieces where the corpus is large
+    batch: int = 0  # micro-batches of this piece that are done
     seconds: float = 0.0  # spent in training, all sittings together
     best_loss: float | None = None
     best_step: int = 0

@@ -12,7 +12,7 @@ import pytest
 from conftest import corpus_of, literal_rows, numbered_documents, ragged_lengths
 from docflat.data.flat_layout import Layout
 from docflat.data.row_settings import RowSettings
-from docflat.data.rows import MIXED, Rows, document_rows, mix, row_lengths, trim
+from docflat.data.rows import MIXED, Rows, document_order, document_rows, mix, row_lengths, trim
 
 SYMBOLS = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
 
@@ -127,7 +127,8 @@ def sampled(corpus: tuple[np.ndarray, ...], times: list[float], seed: int) -> tu
     """Rows of an epoch, and how often each document is in it."""
     settings = RowSettings(context=2, max_tokens=512, index_shift=0)
     rng = np.random.default_rng(seed)
-    rows = document_rows(*corpus, settings, SYMBOLS.index_tokens, rng, np.array(times))
+    order = document_order(len(times), rng, np.array(times))
+    rows = document_rows(*corpus, settings, SYMBOLS.index_tokens, rng, order)
     firsts = Counter(rows.sentence[rows.place == 0].tolist())
     return rows, [firsts[int(start)] for start in corpus[0][:-1]]
 
@@ -160,7 +161,8 @@ def test_fractions_are_chances() -> None:
 
 def test_without_chance_every_document_is_there_once() -> None:
     corpus = corpus_of(numbered_documents([[(3, 3)] * 2] * 3))
-    rows = document_rows(*corpus, RowSettings(context=2), SYMBOLS.index_tokens, None, np.array([0, 2, 0.5]))
+    order = document_order(3, None, np.array([0, 2, 0.5]))
+    rows = document_rows(*corpus, RowSettings(context=2), SYMBOLS.index_tokens, None, order)
     assert rows.sentence.tolist() == list(range(6))
 
 
