@@ -114,7 +114,8 @@ def command(mode: str, *arguments: object) -> list[str]:
 
 def environment(delay: float = 0.0) -> dict[str, str]:
     path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
-    settings = {"RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
+    # Without tokens, for nothing here is to be reached from another machine.
+    settings = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "OMP_NUM_THREADS": "1"}
     return {**os.environ, **settings, "PYTHONPATH": path, DELAY: str(delay)}
 
 

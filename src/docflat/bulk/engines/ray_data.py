@@ -125,7 +125,8 @@ def _session(ray: Any, address: str | None) -> Iterator[None]:
         else:
             ray.init(address="local", include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InputError(f"no Ray answers at {address or 'this machine'}: {error}") from None
+        hint = " (one with tokens is joined with RAY_AUTH_MODE=token)" if address else ""
+        raise InputError(f"no Ray answers at {address or 'this machine'}{hint}: {error}") from None
     try:
         yield
     finally:
