@@ -19,14 +19,15 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--to",
-        choices=("int8", "ctranslate2", "marian-hf"),
+        choices=("int8", "onnx", "ctranslate2", "marian-hf"),
         required=True,
-        help="int8: a docflat model folder of a quarter of the size; ctranslate2: for that engine; marian-hf: a folder "
-        "that Hugging Face's MarianMT loads, of a model that has its architecture (imported ones have)",
+        help="int8: a docflat model folder of a quarter of the size; onnx: graphs for ONNX Runtime, also from "
+        "other languages; ctranslate2: for that engine; marian-hf: a folder that Hugging Face's MarianMT loads, of a "
+        "model that has its architecture (imported ones have)",
     )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="folder to write")
     kinds = ("int8", "int8_float32", "int16", "float16", "bfloat16", "float32")
-    parser.add_argument("--quantization", choices=kinds, help="of the weights for ctranslate2 (default: int8)")
+    parser.add_argument("--quantization", choices=kinds, help="of the weights for ctranslate2 (default: int8) and onnx")
     parser.add_argument("--force", action="store_true", help="replace the folder if it is there")
 
 
@@ -37,6 +38,13 @@ def run(arguments: Namespace) -> None:
         if arguments.quantization:
             raise InputError("--quantization is for --to ctranslate2; MarianMT's weights are float32")
         return export_huggingface(arguments.model, arguments.out, arguments.force)
+    if arguments.to == "onnx":
+        from docflat.engines.onnx.export import export_onnx
+
+        precisions = {None: None, "int8": "int8", "float32": "fp32"}
+        if arguments.quantization not in precisions:
+            raise InputError("for --to onnx the --quantization is int8 or float32 (default: as the weights are stored)")
+        return export_onnx(arguments.model, arguments.out, precisions[arguments.quantization], arguments.force)
     from docflat.weights.export import export_ctranslate2, export_int8
     from docflat.weights.folders import load_model
 

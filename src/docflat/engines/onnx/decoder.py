@@ -23,8 +23,8 @@ size ** -0.5, is how a word looks at the source, as word alignment wants to know
 
 FLAT_DESCRIPTION = """
 Flat-batch attention, of tokens of current sentences, current (rows, new): the row's sentence so far is in a cache of
-its own (flat_keys, flat_values, flat_slots, flat_bias). Before it stands what it sees of other rows, as the graph
-`context` makes it: context_keys, context_values (groups, heads, most, size).
+its own (flat_keys, flat_values, flat_slots, flat_bias; next_flat_keys, next_flat_values). Before it stands what it sees
+of other rows, as the graph `context` makes it: context_keys, context_values (groups, heads, most, size).
 context_bias (groups, 1, of_group, 1, most): 0, or -1e30 for what a row does not see.
 by_group (groups * of_group,): which row stands at each place of a group, any where there is none.
 by_row (rows,): where each row stands among those."""

@@ -18,13 +18,14 @@ log_probabilities (states, words): of all."""
 
 SHORTLIST_DESCRIPTION = """States to words, of which only those of a shortlist are weighed.
 states (rows * hypotheses, dim): of the decoder. count (1,): how many words are asked for.
-columns (dim, listed) and what goes with them: as the graph `listed` makes them.
+columns (dim, listed), scale and logits_bias: as the graph `listed` makes them, those that it makes.
 unlisted (rows, 1, listed): 0 for words that a row can become, minus infinity for those that only others can.
 best, words (states, count): log-probabilities of the best words that are text, and these, counted in the list from 0;
 ends (states,): of </s>."""
 
 LISTED_DESCRIPTION = """The weights of some words, for the graph `shortlist`.
-list (listed,): ids, the special symbols first. columns (dim, listed)."""
+list (listed,): ids, the special symbols first. columns (dim, listed), in int8 with scale (listed,); logits_bias
+(listed,) where the model has it."""
 
 
 def target_table(sizes: ModelSizes) -> str:
