@@ -3,6 +3,7 @@
     python benchmarks/service.py --speed --clients 200 --seconds 300 --requests 10000 --kills 30
 
 It starts a server of its own on 127.0.0.1 with the model that comes with docflat, and ends it. All loops are bounded.
+With --stub the model only swaps capitals, for what does not depend on the model: right answers, memory, kills.
 
 speed: requests of 20 strings, one after another, with 0, 1 and 4 documents under way; each is of other strings.
 clients: that many at once; each asks for a text of those whose translations were asked for one by one before, and
@@ -36,6 +37,7 @@ import httpx
 
 from docflat.support.console import print_rows
 
+STUB = Path(__file__).parents[1] / "tests" / "outside" / "clients.py"
 SEED = 1
 STRINGS = 20  # of a request
 DOCUMENTS = (0, 1, 4)
@@ -74,15 +76,17 @@ class Server:
 
     folder: Path
     options: Sequence[str] = ()
+    stub: bool = False
     process: subprocess.Popen[str] | None = None
     url: str = ""
     port: int = 0
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "docflat", "serve", "--port", str(self.port), "--data", str(self.folder)]
-        self.process = subprocess.Popen(
-            [*command, *self.options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        command = [sys.executable, "-m", "docflat", "serve", "--data", str(self.folder), *self.options]
+        if self.stub:
+            command = [sys.executable, str(STUB), "--serve", str(self.folder)]
+        command += ["--port", str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if "listens on" in line:
@@ -267,9 +271,9 @@ def kill_at_random(server: Server, kills: int, draw: random.Random) -> None:
 
 
 @contextlib.contextmanager
-def running(*options: str) -> Iterator[Server]:
+def running(options: Sequence[str], stub: bool) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder), options)
+        server = Server(Path(folder), options, stub)
         server.start()
         try:
             yield server
@@ -285,21 +289,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--requests", type=int, default=0, help="for the memory of the web process")
     parser.add_argument("--kills", type=int, default=0, help="of each process")
+    parser.add_argument("--stub", action="store_true", help="a model that only swaps capitals")
     parser.add_argument("--option", action="append", default=[], help="of docflat serve, as --option=--threads=1")
     arguments = parser.parse_args()
     options = [part for option in arguments.option for part in option.split("=", 1)]
     draw = random.Random(SEED)
     if arguments.speed:
-        with running(*options) as server:
+        with running(options, arguments.stub) as server:
             asyncio.run(measure_speed(server, arguments.each, draw))
     if arguments.clients:
-        with running(*options) as server:
+        with running(options, arguments.stub) as server:
             asyncio.run(measure_clients(server, arguments.clients, arguments.seconds, draw))
     if arguments.requests:
-        with running(*options) as server:
+        with running(options, arguments.stub) as server:
             asyncio.run(measure_memory(server, arguments.requests))
     if arguments.kills:
-        with running(*options) as server:
+        with running(options, arguments.stub) as server:
             kill_at_random(server, arguments.kills, draw)
 
 

@@ -23,25 +23,26 @@ HERE = Path(__file__).parent
 STUB = HERE.parent / "unit" / "service"
 
 
-def serve(folder: Path) -> None:
+def serve(folder: Path, port: int) -> None:
     """The server, in a process of its own."""
+    # Its model processes find the stub.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(STUB), os.environ.get("PYTHONPATH")]))
     from docflat.service import server
     from docflat.service.settings import Settings
 
-    settings = Settings(port=0, folder=folder, loader="stub_model:load", most_connections=200)
+    settings = Settings(port=port, folder=folder, loader="stub_model:load", most_connections=200)
     taken = server.listen(settings)
-    asyncio.run(server.run(settings, taken, lambda: print(server.url_of(settings, taken), flush=True)))
+    asyncio.run(server.run(settings, taken, lambda: print(f"listens on {server.url_of(settings, taken)}", flush=True)))
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[str]:
 
-    path = os.pathsep.join(filter(None, [str(STUB), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, __file__, "--serve", str(folder / "data")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().split()[-1]
     finally:
         process.terminate()
         process.wait(30)
@@ -64,10 +65,11 @@ def schemathesis(url: str, folder: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tool", nargs="?", choices=("node", "schemathesis"))
-    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=Path, metavar="FOLDER", help="only the server")
+    parser.add_argument("--port", type=int, default=0)
     arguments = parser.parse_args()
     if arguments.serve:
-        serve(arguments.serve)
+        serve(arguments.serve, arguments.port)
         return 0
     if not arguments.tool:
         parser.error("which tool?")
