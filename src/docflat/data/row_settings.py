@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+_MOST = {"context": 10_000, "window": 1_000_000, "max_tokens": 1_000_000}
+
 
 @dataclass(frozen=True)
 class RowSettings:
@@ -26,6 +28,9 @@ class RowSettings:
         for name in ("context", "window"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name}: must not be negative")
+        for name, most in _MOST.items():
+            if (getattr(self, name) or 0) > most:
+                raise ValueError(f"{name}: must be at most {most}")
         if self.max_tokens < 8:
             raise ValueError("max_tokens: must be at least 8")
         for name in ("context_free", "index_shift", "mixed"):

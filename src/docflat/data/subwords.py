@@ -20,7 +20,9 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
+from docflat.support.text_files import check_ordinary
 
+_MOST_BYTES = 256 << 20  # of a tokenizer.json
 SideName = Literal["source", "target"]
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<mask>")
@@ -187,6 +189,7 @@ class Subwords:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subwords:
+        check_ordinary(Path(path), _MOST_BYTES)
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:  # broken UTF-8 and JSON are ValueErrors too

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+# Ten times what anybody trains; a folder that says more is damaged, and would take all memory before that shows.
+_MOST = {"dim": 1 << 16, "heads": 1 << 10, "feed_forward": 1 << 18, "encoder_layers": 256, "decoder_layers": 256}
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -31,9 +34,11 @@ class ModelSizes:
     architecture: Architecture = field(default_factory=Architecture)  # what else its layers are
 
     def __post_init__(self) -> None:
-        for name in ("dim", "heads", "feed_forward", "encoder_layers", "decoder_layers"):
+        for name, most in _MOST.items():
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: must be at least 1")
+            if getattr(self, name) > most:
+                raise ValueError(f"{name}: must be at most {most}")
         if self.dim % (2 * self.heads):
             raise ValueError("dim: must be a multiple of twice the heads")
 

@@ -32,6 +32,7 @@ except ImportError:  # Windows has none
 
 _MOST_LINKS = 40  # as many as Linux follows
 _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{8})([0-9a-f]{8})\.(partial|replaced)")
+_RUST_ERROR = re.compile(r"(?:os error|code:) (\d+)")
 _LONGEST_STEM = 180  # bytes of the name; file systems take 255, and ours has some beside it
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 _cleaned: set[Path] = set()  # folders where this process has looked for what killed ones left
@@ -148,6 +149,11 @@ def whole_folder(folder: Path, force: bool = False, writes: Collection[str] = ("
             raise InputError(f"cannot be written: {error.strerror or error}", folder) from error
         except InputError as error:  # of a file in it, by the name that it would have had
             raise InputError(str(error).replace(str(partial), str(folder))) from error
+        except Exception as error:  # libraries in Rust, such as safetensors, have errors of their own
+            number = _RUST_ERROR.search(str(error))
+            if number is None or int(number[1]) not in _NO_ROOM:
+                raise
+            raise InputError(f"cannot be written: {os.strerror(int(number[1]))}", folder) from error
         shutil.rmtree(old, ignore_errors=True)
     except BaseException:
         if old.exists() and not folder.exists():

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -73,6 +74,18 @@ def lines_of(file: Path | BinaryIO, name: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         place = f"byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
         raise InputError(f"not UTF-8: {place}: {error.reason}", name, number) from error
+
+
+def check_ordinary(path: Path, most: int) -> None:
+    """Refuse what cannot be read whole: a pipe, a device, a file of more than so many bytes; a lack shows later."""
+    try:
+        found = path.stat()
+    except OSError:
+        return
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise InputError("is no ordinary file", path)
+    if found.st_size > most:
+        raise InputError(f"has {found.st_size} bytes; {most} are the most", path)
 
 
 def chunks_of(file: Path | BinaryIO, name: Path) -> Iterator[bytes]:

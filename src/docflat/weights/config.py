@@ -13,12 +13,14 @@ from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping
+from docflat.support.text_files import check_ordinary
 from docflat.systems import find_system
 
 if TYPE_CHECKING:
     from docflat.model.transformer import Transformer
 
 FORMAT = 1
+_MOST_BYTES = 16 << 20  # of a file of settings
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -58,11 +60,12 @@ def read_config(folder: Path) -> ModelConfig:
 
 
 def read_json(path: Path, otherwise: str) -> dict[str, Any]:
+    check_ordinary(path, _MOST_BYTES)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{otherwise}: {error.strerror}", path) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", path) from None
     if not isinstance(content, dict):
         raise InputError("expected a JSON object", path)

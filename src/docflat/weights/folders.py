@@ -107,7 +107,9 @@ def check_fit(model: Transformer, weights: Mapping[str, Tensor], path: Path) -> 
         if name not in weights:
             raise InputError(f"the weights lack {name}: they are of another system", path)
         if name not in own:
-            raise InputError(f"the weights have {name}, which this system does not: they are of another one", path)
+            raise InputError(
+                f"the weights have {name[:100]}, which this system does not: they are of another one", path
+            )
         if own[name].shape != weights[name].shape:
             shapes = f"{tuple(weights[name].shape)}, expected {tuple(own[name].shape)}"
             raise InputError(f"{name} has the shape {shapes}", path)

@@ -98,26 +98,32 @@ def is_compact(folder: Path) -> bool:
 
 def parts_of(folder: Path) -> list[Path]:
     """The files that `save_in_parts` wrote, all of them; none where there are no such files."""
-    numbers = [(file, re.fullmatch(r"model-(\d+)-of-(\d+)", file.stem)) for file in folder.glob(PATTERN)]
-    totals = {int(match[2]) for _, match in numbers if match}
+    matches = [re.fullmatch(r"model-(\d+)-of-(\d{1,9})", file.stem) for file in folder.glob(PATTERN)]
+    totals = {int(match[2]) for match in matches if match}
     if len(totals) > 1:
         raise InputError("the files of two sets of weights are in this folder", folder)
-    files = [folder / f"model-{number}-of-{total}.safetensors" for total in totals for number in range(1, total + 1)]
-    for file in files:
-        if not file.exists():
-            raise InputError(f"{file.name} is missing: the weights are in {len(files)} files", folder)
+    files = []
+    for total in totals:
+        for number in range(1, total + 1):
+            files.append(folder / f"model-{number}-of-{total}.safetensors")
+            if not files[-1].exists():  # the first that is not there: the total may be anything
+                raise InputError(f"{files[-1].name} is missing: the weights are in {total} files", folder)
     return files
 
 
-def join(parts: Iterable[Mapping[str, Array]]) -> dict[str, Array]:
-    """The arrays of all files of a folder, those that were cut put together again."""
+def join(parts: Iterable[Mapping[str, Array]], path: Path) -> dict[str, Array]:
+    """The arrays of all files of a folder, those that were cut put together again; `path` names them in errors."""
     whole: dict[str, Array] = {}
     pieces: dict[str, dict[int, Array]] = {}
     for part in parts:
         for name, array in part.items():
-            stem, bracket, number = name.removesuffix("]").partition("[")
-            if bracket:
-                pieces.setdefault(stem, {})[int(number)] = array
+            if match := re.fullmatch(r"(.+)\[(\d{1,9})\]", name, re.DOTALL):
+                pieces.setdefault(match[1], {})[int(match[2])] = array
             else:
                 whole[name] = array
-    return whole | {name: np.concatenate([some[n] for n in sorted(some)]) for name, some in pieces.items()}
+    for name, some in pieces.items():
+        try:
+            whole[name] = np.concatenate([some[n] for n in sorted(some)])
+        except ValueError as error:
+            raise InputError(f"the pieces of {name[:100]} do not fit: {error}", path) from None
+    return whole

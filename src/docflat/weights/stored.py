@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ from safetensors import SafetensorError, safe_open
 
 from docflat.data.rows import Array
 from docflat.support.errors import InputError
+from docflat.support.text_files import check_ordinary
 from docflat.weights import int8_files
 
+_MOST_BYTES = 1 << 36  # 64 GiB
 DTYPES = {
     "F64": np.float64,
     "F32": np.float32,
@@ -34,11 +37,31 @@ def read_weights(path: Path) -> dict[str, Array]:
 def read_stored(path: Path) -> dict[str, Array]:
     """The same as they are stored: of compact weights, matrices in 8 bits and their scales."""
     files = [] if path.exists() else int8_files.parts_of(path.parent)
-    return int8_files.join(read_arrays(file) for file in files or [path])
+    stored = int8_files.join((read_arrays(file) for file in files or [path]), path)
+    for name, array in stored.items():
+        _check_numbers(name, array, stored, path)
+    return stored
+
+
+def _check_numbers(name: str, array: Array, stored: Mapping[str, Array], path: Path) -> None:
+    """Whether these are weights: a damaged model may translate, and nobody sees why it does so badly."""
+    if array.dtype == np.int8 and name + int8_files.SCALE in stored:
+        return
+    if array.dtype.kind != "f":
+        raise InputError(f"{short(name)} holds whole numbers ({array.dtype}), which are no weights", path)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum(dtype=np.float32)  # once through memory; what is exact takes four times as long
+    if not np.isfinite(total) and not np.isfinite(array).all():
+        raise InputError(f"{short(name)} has numbers that are infinite or none", path)
+
+
+def short(name: str) -> str:
+    return name if len(name) <= 100 else f"{name[:100]}..."
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Of one file. Writing to an array changes no file."""
+    check_ordinary(path, _MOST_BYTES)
     try:
         with safe_open(path, framework="np"):
             pass  # reads the header, and says what is wrong with it
@@ -53,7 +76,10 @@ def read_arrays(path: Path) -> dict[str, Array]:
         if entry["dtype"] not in DTYPES:
             raise InputError(f"{name} is of the type {entry['dtype']}, which no weights of docflat have", path)
         first, end = (start + offset for offset in entry["data_offsets"])
-        array = content[first:end].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        try:
+            array = content[first:end].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        except ValueError as error:
+            raise InputError(f"cannot read {short(name)}: {error}", path) from None
         if entry["dtype"] == "BF16":
             array = (array.astype(np.uint32) << 16).view(np.float32)
         arrays[name] = array

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from docflat.support import atomic
 from docflat.support.atomic import whole_file, whole_folder, write_whole
@@ -205,6 +207,9 @@ def test_a_full_disk(tmp_path: Path):
         refused = pytest.raises(InputError, match="folder: cannot be written: File too large")
         with refused, whole_folder(tmp_path / "folder") as folder:
             (folder / "a").write_text("x" * 200_000)
+        refused = pytest.raises(InputError, match="weights: cannot be written: File too large")
+        with refused, whole_folder(tmp_path / "weights") as folder:
+            save_file({"a": np.zeros(100_000)}, folder / "a.safetensors")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)

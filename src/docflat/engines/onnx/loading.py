@@ -47,7 +47,9 @@ def check_fit(stored: Mapping[str, Array], expected: Mapping[str, tuple[int, ...
         if name not in weights:
             raise InputError(f"the weights lack {name}: they are of another system", path)
         if name not in expected:
-            raise InputError(f"the weights have {name}, which this system does not: they are of another one", path)
+            raise InputError(
+                f"the weights have {name[:100]}, which this system does not: they are of another one", path
+            )
         if weights[name].shape != expected[name]:
             raise InputError(f"{name} has the shape {weights[name].shape}, expected {expected[name]}", path)
         if name not in matrices and not np.issubdtype(weights[name].dtype, np.floating):
