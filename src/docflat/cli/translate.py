@@ -28,6 +28,7 @@ from docflat.support.console import progress, warn
 from docflat.support.console import shown as display
 from docflat.support.errors import InputError
 from docflat.translation.provenance import hash_file
+from docflat.weights.shipped import model_folder
 
 if TYPE_CHECKING:
     from docflat.translation.side_by_side import ShownDocument
@@ -110,9 +111,15 @@ def _add_decoding(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--first-pass",
-        type=Path,
-        metavar="FOLDER",
-        help="a sent2sent model for the first pass (default: --model)",
+        type=model_folder,
+        metavar="MODEL",
+        help="a sentence model for the first pass (default: --model); it may have other subwords",
+    )
+    parser.add_argument(
+        "--edit-with",
+        type=model_folder,
+        metavar="MODEL",
+        help="a document model that changes words of the translations which context asks for, as docflat edit does",
     )
     add_number(parser, "--beam", 5, "hypotheses a sentence")
     parser.add_argument(
@@ -136,7 +143,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
     parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines where documents start")
 
 
-# What is written depends on these, and on --model and --first-pass.
+# What is written depends on these, and on --model, --first-pass and --edit-with.
 _SHAPING = (
     *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision", "no_repairs"),
     *("lines", "keys", "redo", "source_language", "target_language", "boundaries", "line_buffered"),
@@ -217,6 +224,7 @@ class _Loader:
                 arguments.model,
                 device=arguments.device,
                 first_pass=arguments.first_pass,
+                edit_with=arguments.edit_with,
                 precision=arguments.precision,
                 engine=arguments.engine,
                 threads=arguments.threads or 0,
@@ -235,8 +243,8 @@ def _compare(
     from docflat.translation.side_by_side import Row, ShownDocument
 
     alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None}
-    if translator.first_pass is not None:
-        translator = replace(translator, first_pass=None)
+    if translator.first_pass is not None or translator.edit_with is not None:
+        translator = replace(translator, first_pass=None, edit_with=None)
     shown = []
     with progress("without context", sum(len(pairs) for _, pairs in documents)) as advance:
         sources = [[pair[0] for pair in pairs] for _, pairs in documents]

@@ -186,6 +186,7 @@ class _Runner:
         """What the translation of a file is made from."""
         if not self.models:
             folders = {"model": self.arguments.model, "--first-pass": self.arguments.first_pass}
+            folders["--edit-with"] = self.arguments.edit_with
             self.models = {name: hash_model(folder) for name, folder in folders.items() if folder is not None}
         return {"source": hash_file(file), **self.models, **self.options}
 

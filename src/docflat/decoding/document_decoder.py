@@ -94,10 +94,18 @@ class DocumentDecoder:
 
     def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
         """The first of two passes: every sentence by itself, if another one reads its translation."""
-        if self.first_pass is not None and self.first_pass.subwords.hash != self.model.subwords.hash:
-            raise InputError("the model of the first pass has other subwords; train both on the same prepared data")
         alone = self.passes(replace(settings, mode="sentence"), self.first_pass)
-        return alone.sentence_by_sentence(self._with_readers(documents), ignore)
+        with_readers = self._with_readers(documents)
+        if self.first_pass is None or self.first_pass.subwords.hash == self.model.subwords.hash:
+            return alone.sentence_by_sentence(with_readers, ignore)
+        # Its subwords are others: sentences and translations cross over as text.
+        ours, theirs = self.model.subwords, self.first_pass.subwords
+        texts = [[ours.decode(ids, "source") for ids in document] for document in with_readers]
+        drafts = alone.sentence_by_sentence([theirs.encode_batch(document) for document in texts], ignore)
+        return [
+            ours.encode_batch([theirs.decode(ids) for ids in document], "target") if document else []
+            for document in drafts
+        ]
 
     def _with_readers(self, documents: Documents) -> list[Sequence[Ids]]:
         """Without the only sentence of a document: nobody would read its first translation.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from os import PathLike
@@ -37,7 +37,8 @@ class Translator:
 
     model: LoadedModel
     first_pass: LoadedModel | None = None  # a sentence model for the first of two passes; None: the same model
-    languages: tuple[str, str] | None = None  # source and target, of a model that comes with docflat
+    languages: tuple[str, str] | None = None  # source and target; None: its folder does not say
+    edit_with: LoadedModel | None = None  # a document model that changes what context asks for in the translations
 
     @cached_property
     def decoder(self) -> DocumentDecoder:
@@ -53,6 +54,7 @@ class Translator:
         precision: str = "auto",
         threads: int = 0,
         engine: str = "auto",
+        edit_with: str | PathLike[str] | None = None,
     ) -> Translator:
         """Load a model folder, or the English-German model that comes with docflat.
 
@@ -62,11 +64,14 @@ class Translator:
         threads: on a CPU; 0: all cores.
         engine: onnx, which needs no torch and runs some systems on a CPU; torch, which runs everything; auto: onnx on
         a CPU where it can, torch elsewhere.
+        edit_with: a document model that edits the translations, as `edit` does.
         """
-        folders = [model_folder(str(path)) for path in (folder, first_pass) if path is not None]
-        hardware = loading.choose(folders, engine, device, precision, threads)
-        loaded = [loading.load(path, hardware) for path in folders]
-        return cls(loaded[0], loaded[1] if first_pass is not None else None, languages_of(folders[0]))
+        folders = [None if path is None else model_folder(str(path)) for path in (folder, first_pass, edit_with)]
+        hardware = loading.choose([path for path in folders if path is not None], engine, device, precision, threads)
+        loaded = [None if path is None else loading.load(path, hardware) for path in folders]
+        assert folders[0] is not None
+        assert loaded[0] is not None
+        return cls(loaded[0], loaded[1], languages_of(folders[0]), loaded[2])
 
     @property
     def precision(self) -> str:
@@ -125,7 +130,16 @@ class Translator:
             translations.append(
                 [self._join(text, islice(each, len(ids))) for text, ids in zip(document, cut, strict=True)]
             )
+        if self._editor is not None:
+            pairs = [list(zip(*sides, strict=True)) for sides in zip(documents, translations, strict=True)]
+            translations = [[one.text for one in document] for document in self._editor.edit(pairs)]
         return translations
+
+    @cached_property
+    def _editor(self) -> Editor | None:
+        if self.edit_with is None:
+            return None
+        return replace(self, model=self.edit_with, first_pass=None, edit_with=None).editor()
 
     def _pieces(self, text: str) -> list[Ids]:
         """A sentence longer than anything in training is translated in pieces."""
