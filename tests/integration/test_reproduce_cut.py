@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -135,6 +136,28 @@ def test_a_plan_lists_what_is_left_and_what_it_costs(outs: tuple[Path, Path], tm
     done = json.loads(reproduce(outs[0], "plan", "--json")[1])
     assert done["seconds"] == 0
     assert {line["state"] for line in done["jobs"]} == {"no COMET checkpoint (--comet-model)"}
+
+
+def test_kept_translations_are_scored_again_without_their_models(outs: tuple[Path, Path], tmp_path: Path):
+    """With the origin of the run that made them; and the tests that a budget left out."""
+    out = tmp_path / "out"
+    shutil.copytree(outs[0], out)
+    lines = (out / "results.jsonl").read_text().splitlines(keepends=True)
+    later = ("pronouns", "cohesion", "bleu p", "bleu on ted p")
+    (out / "results.jsonl").write_text("".join(line for line in lines if json.loads(line)["metric"] not in later))
+    for folder in out.glob("jobs/europarl/*/model"):
+        shutil.rmtree(folder)
+    words = [f"--out={out}", f"--data={out / 'data'}", f"--recipes={ROOT / 'recipes'}", "--commit=later"]
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as stderr:
+        assert cli.run(["reproduce", "report", *words]) == 0, stderr.getvalue()
+    assert numbers(out) == numbers(outs[0])
+    added = [one for one in map(json.loads, (out / "results.jsonl").open()) if one["metric"] in later]
+    assert added
+    records = {(one["job"], one["metric"], one["window"]): one for one in map(json.loads, lines)}
+    for one in added:
+        before = records[one["job"], one["metric"], one["window"]]["origin"]
+        assert one["origin"]["commit"] == "later"
+        assert {**one["origin"], "commit": "", "command": ""} == {**before, "commit": "", "command": ""}
 
 
 @pytest.mark.parametrize(
