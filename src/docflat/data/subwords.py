@@ -159,7 +159,7 @@ class Subwords:
         # Read here only where our key may be in it: the library reads it in half the time.
         content = json.loads(text) if f'"{OWN_KEY}"' in text else {}
         if isinstance(content, dict) and OWN_KEY in content:
-            if "sentencepiece" in content[OWN_KEY]:
+            if isinstance(content[OWN_KEY], dict) and "sentencepiece" in content[OWN_KEY]:
                 from docflat.data.sentencepieces import SentencePieces
 
                 try:
