@@ -33,7 +33,10 @@ def browser(only_browser: Browser) -> Iterator[Browser]:
     only_browser.scripts(True)
     errors = [line["message"] for line in only_browser.driver.get_log("browser") if "javascript" in line["source"]]
     assert not errors
-    only_browser.run("localStorage.clear()")
+    only_browser.run(
+        "const ids = JSON.parse(localStorage.getItem('docflat-jobs') || '[]'); localStorage.clear();"
+        "return Promise.all(ids.map((id) => fetch('/api/jobs/' + id, { method: 'DELETE' }).catch(() => null)))"
+    )
 
 
 @pytest.fixture
@@ -225,7 +228,7 @@ def test_axe_finds_nothing(page: Browser, shared: Running, tmp_path: Path, schem
     page.scheme(scheme)
     assert page.violations(axe) == []
     page.find("#glossary-card summary").click()
-    choose(page, tmp_path, {"notes.txt": "One. Two.", "broken.docx": "PK", "long.txt": "One. sleep 500"})
+    choose(page, tmp_path, {"notes.txt": "One. Two.", "broken.docx": "PK", "long.txt": "One. sleep 9000"})
     page.wait("document.querySelectorAll('#jobs a.main').length == 1 && document.querySelector('#jobs progress')")
     translate(page, "One. Two.")
     page.run("document.querySelector('mark').focus()")
