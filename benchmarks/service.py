@@ -1,6 +1,7 @@
 """`docflat serve` under load, on this machine: speed, right answers, memory, and jobs when processes are killed.
 
-    python benchmarks/service.py --speed --clients 200 --seconds 300 --requests 10000 --kills 30
+    python benchmarks/service.py --speed --clients 200 --seconds 300 --requests 10000 \\
+        --connections 10000 --kills 30
 
 It starts a server of its own on 127.0.0.1 with the model that comes with docflat, and ends it. All loops are bounded.
 With --stub the model only swaps capitals, for what does not depend on the model: right answers, memory, kills.
@@ -9,6 +10,8 @@ speed: requests of 20 strings, one after another, with 0, 1 and 4 documents unde
 clients: that many at once; each asks for a text of those whose translations were asked for one by one before, and
 compares. What is refused (429, 503) is asked again after the time that the server says.
 memory: of the web process after 100 and after all requests.
+connections: that many are opened at once and left silent; those over the limit are refused in words, and whoever has
+a connection is answered.
 kills: jobs of two files are sent all the time while a random process (the web process, that of texts, that of
 documents) gets kill -9, each so many times; the web process is started again. In the end every job that was accepted
 must be done, with the right translation, once, and the spool must hold nothing else.
@@ -21,7 +24,9 @@ import asyncio
 import contextlib
 import os
 import random
+import resource
 import signal
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -270,6 +275,20 @@ def kill_at_random(server: Server, kills: int, draw: random.Random) -> None:
     print_rows([row | {"not accepted, as the server was dead": lost_answers}], title="kill -9")
 
 
+def open_connections(server: Server, count: int) -> None:
+    with contextlib.ExitStack() as held, httpx.Client(base_url=server.url, timeout=30, trust_env=False) as client:
+        client.get("/health").raise_for_status()
+        sockets = [held.enter_context(socket.create_connection(("127.0.0.1", server.port), 5)) for _ in range(count)]
+        answer = client.post("/translate", json={"q": "One.", "source": "en", "target": "de"})
+        refused = 0
+        for each in sockets:
+            each.settimeout(0.01)
+            with contextlib.suppress(OSError):
+                refused += each.recv(4000).startswith(b"HTTP/1.1 503")
+    row = {"connections": count, "refused in words": refused, "answer meanwhile": answer.status_code}
+    print_rows([row | {"MiB": server.memory()}], title="silent connections")
+
+
 @contextlib.contextmanager
 def running(options: Sequence[str], stub: bool) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder:
@@ -288,6 +307,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--requests", type=int, default=0, help="for the memory of the web process")
+    parser.add_argument("--connections", type=int, default=0)
     parser.add_argument("--kills", type=int, default=0, help="of each process")
     parser.add_argument("--stub", action="store_true", help="a model that only swaps capitals")
     parser.add_argument("--option", action="append", default=[], help="of docflat serve, as --option=--threads=1")
@@ -303,6 +323,11 @@ def main() -> None:
     if arguments.requests:
         with running(options, arguments.stub) as server:
             asyncio.run(measure_memory(server, arguments.requests))
+    if arguments.connections:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        with running(options, arguments.stub) as server:
+            open_connections(server, arguments.connections)
     if arguments.kills:
         with running(options, arguments.stub) as server:
             kill_at_random(server, arguments.kills, draw)
