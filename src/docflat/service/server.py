@@ -109,6 +109,7 @@ def make_server(service: Service, on_start: Any = lambda: None) -> uvicorn.Serve
         forwarded_allow_ips="*" if settings.proxy else None,
         root_path=settings.root_path,
         timeout_graceful_shutdown=10,
+        timeout_keep_alive=75,  # longer than clients keep one: we must not close it while a request is on its way
         backlog=2048,
     )
     return Server(config)
