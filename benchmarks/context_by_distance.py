@@ -1,9 +1,9 @@
 """How much a model gains by context, by how far back it lies: accuracy on a set of `docflat contrast build --words`.
 
-    python benchmarks/context_by_distance.py words.jsonl --limit 300 --out gain.png
+    python benchmarks/context_by_distance.py words.jsonl --each 40 --out gain.png
 
-Each example is scored four times: without context; with its local context; with what stands before it in the document
-as rows of its batch as well; and with as many sentences of other examples there instead.
+Each example is scored up to four times (`--ways`): without context; with its local context; with what stands before it
+in the document as rows of its batch as well; and with as many sentences of other examples there instead.
 """
 
 from __future__ import annotations
@@ -32,15 +32,27 @@ def verdicts(translator: Translator, examples: Sequence[ContrastiveExample], com
     return [is_right([total for total, _ in candidates]) for candidates in scores]
 
 
+def draw_by_range(examples: Sequence[ContrastiveExample], each: int, seed: int) -> list[ContrastiveExample]:
+    """So many of each range, as many of the usual choice as of others."""
+    drawn: list[ContrastiveExample] = []
+    for first, _ in RANGES:
+        for usual in ("yes", "no"):
+            group = [one for one in examples if (one.fields["range"], one.fields["usual"]) == (range_of(first), usual)]
+            drawn += draw(group, each // 2, seed)
+    return drawn
+
+
 def table(examples: Sequence[ContrastiveExample], right: dict[str, list[bool]]) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for name in [*(range_of(first) for first, _ in RANGES), "all"]:
         places = [n for n, one in enumerate(examples) if name in ("all", one.fields["range"])]
         if places:
-            shares = {way: round(100 * sum(right[way][n] for n in places) / len(places), 1) for way in WAYS}
+            shares = {way: round(100 * sum(right[way][n] for n in places) / len(places), 1) for way in right}
             base = [right["no context"][n] for n in places]
             tests = {
-                f"p of {way}": round(mean_p(base, [right[way][n] for n in places]), 4) for way in WAYS if way != WAYS[0]
+                f"p of {way}": round(mean_p(base, [right[way][n] for n in places]), 4)
+                for way in right
+                if way != WAYS[0]
             }
             rows.append({"sentences back": name, "examples": len(places), **shares, **tests})
     return rows
@@ -54,7 +66,7 @@ def picture(rows: Sequence[dict[str, object]], out: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(7, 3.6))
     places = [row for row in rows if row["sentences back"] != "all"]
-    for number, way in enumerate(WAYS[1:]):
+    for number, way in enumerate(way for way in WAYS[1:] if way in places[0]):
         gains = [float(str(row[way])) - float(str(row[WAYS[0]])) for row in places]
         axes.bar([n + 0.27 * (number - 1) for n in range(len(places))], gains, width=0.26, label=way)
     # Of one share of so many examples; the difference of two on the same ones varies less or as much.
@@ -74,14 +86,15 @@ def main() -> None:
     parser.add_argument("set", type=Path)
     parser.add_argument("--model", type=model_folder, default=model_folder("en-de"))
     parser.add_argument("--precision", default="auto")
-    parser.add_argument("--limit", type=int)
+    parser.add_argument("--each", type=int, default=40, help="examples of each range")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--company", type=int, default=20, help="sentences of the batch before the current one")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    examples = draw(read_contrastive(arguments.set), arguments.limit, arguments.seed)
+    examples = draw_by_range(read_contrastive(arguments.set), arguments.each, arguments.seed)
     translator = Translator.load(arguments.model, precision=arguments.precision)
-    right = {way: verdicts(translator, examples, arguments.company, way) for way in WAYS}
+    right = {way: verdicts(translator, examples, arguments.company, way) for way in arguments.ways}
     rows = table(examples, right)
     for row in rows:
         print(json.dumps(row))
