@@ -80,6 +80,7 @@ def texts() -> Iterator[str]:
 @pytest.mark.parametrize("suffix", ["md", "txt", "html"])
 def test_no_file_depends_on_other_files(suffix: str, tmp_path: Path, texts: Iterator[str]) -> None:
     for number, text in enumerate(texts):
+        text = text.replace("key", "**key**").replace("bridge", "**bridge**")  # by links of words
         body = f"<p>{text}</p>".replace("\n\n", "</p><p>") if suffix == "html" else text
         (tmp_path / f"{number}.{suffix}").write_text(body, encoding="utf-8")
     translate = ["translate", "--engine", "onnx", "--threads", "1"]

@@ -2,8 +2,10 @@
 
 The decoder's attention to the source tells, in a pass over the given translation. Which layer does, and whether when a
 word has been read or when it is about to be said, differs from model to model (Chen et al., "Accurate Word Alignment
-Induction from Neural Machine Translation", EMNLP 2020); so that is found out with a few sentences, by leaving out their
-words (Li et al., "On the Word Alignment from Neural Machine Translation", ACL 2019), which is slower and sees less.
+Induction from Neural Machine Translation", EMNLP 2020). A model's config.json says it, or it is found out with a few
+made-up sentences, by leaving out their words (Li et al., "On the Word Alignment from Neural Machine Translation", ACL
+2019), which is slower and sees less. Sentences of a document would do too, but then a document's links would depend on
+those that came before it.
 Words that are the same on both sides need no model.
 """
 
@@ -13,7 +15,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from functools import cached_property
+from itertools import chain, islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +24,13 @@ import numpy.typing as npt
 from docflat.data.flat_layout import flatten_side
 from docflat.data.rows import Rows, SentenceList
 from docflat.data.subwords import SideName, Subwords
+from docflat.decoding.passes import Passes
 from docflat.decoding.scoring import Scorer
+from docflat.decoding.settings import DecodingSettings
 from docflat.engines.loading import LoadedModel
 from docflat.support.punctuation import WIDE
 from docflat.support.text_ranges import Range
+from docflat.weights.config import AlignmentView
 
 Weights = npt.NDArray[np.float64]  # (target words, source words)
 Links = list[tuple[int, int]]  # (source word, target word)
@@ -32,7 +38,8 @@ Links = list[tuple[int, int]]  # (source word, target word)
 # A character of a script without blanks is a word; so is a punctuation mark.
 _WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+|[^\w\s]")
 BUDGET = 4096  # tokens of a batch
-SAMPLE = 16  # sentences that show where in the model to look
+SAMPLE, MADE_UP_WORDS = 16, 8  # made-up sentences that show where in the model to look, and words of each
+FREQUENT = 2000  # words that they are made of: the more frequent ones come first
 DIAGONAL = 0.05  # how much the place in the sentence counts where the attention leaves it open
 # Of the weight that another word has which chose the same source word: with less, a word stands for nothing in the
 # source, as "Sie" in "Klicken Sie hier", and its weight is only what is left over.
@@ -86,26 +93,37 @@ def _same_words(source: Sequence[str], target: Sequence[str]) -> Links:
     return [link for word in common for link in zip(places[0][word], places[1][word], strict=True)]
 
 
-@dataclass(frozen=True)
-class _View:
-    """Where in a model the alignment shows."""
-
-    layer: int
-    reading: bool  # when a word has just been read; else: when it is about to be said
-
-
 class Aligner:
     """Asks a model; every sentence by itself."""
 
     def __init__(self, model: LoadedModel) -> None:
         self.model = model
-        views = [_View(layer, reading) for layer in range(model.engine.alignment_layers) for reading in (True, False)]
-        self.agreed = dict.fromkeys(views, 0.0)  # with what leaving out words shows, over the first sentences
-        self.tried = 0  # sentences
 
-    @property
-    def view(self) -> _View:
-        return max(self.agreed, key=self.agreed.__getitem__)
+    @cached_property
+    def view(self) -> AlignmentView:
+        """Where to look: the same whatever is translated."""
+        known, layers = self.model.config.alignment, self.model.engine.alignment_layers
+        if known is not None and known.layer < layers:
+            return known
+        made_up = self._made_up()
+        views = [AlignmentView(layer, reading) for layer in range(layers) for reading in (True, False)]
+        agreed = self.agreements(made_up, views)
+        return max(agreed, key=agreed.__getitem__)
+
+    def _made_up(self) -> list[_Pair]:
+        """Sentences of words that the model has whole, and its translations of them."""
+        subwords, rng = self.model.subwords, np.random.default_rng(0)
+        pieces = (subwords.pieces([number], "source")[0] for number in range(subwords.mask + 1, subwords.text_size))
+        whole = (piece.strip() for piece in pieces if len(piece) > 3 and piece[0].isspace() and piece.strip().isalpha())
+        words = list(islice(whole, FREQUENT))
+        if not words:
+            return []
+        texts = [" ".join(rng.choice(words, MADE_UP_WORDS)) for _ in range(SAMPLE)]
+        settings = DecodingSettings("sentence", beam=1)
+        passes = Passes(self.model.engine, self.model.layout, self.model.config.rows, settings)
+        (translated,) = passes.sentence_by_sentence([subwords.encode_batch(texts)], lambda sentences: None)
+        pairs = (_Pair.of_texts(subwords, *both) for both in zip(texts, map(subwords.decode, translated), strict=True))
+        return [pair for pair in pairs if pair is not None]
 
     def weights(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
         """Of each (sentence, translation); None where the model cannot tell."""
@@ -113,22 +131,20 @@ class Aligner:
         most = self.model.config.rows.max_tokens - 3
         known = [number for number, pair in enumerate(texts) if pair is not None and pair.longest <= most]
         chosen = [pair for pair in (texts[number] for number in known) if pair is not None]
-        self._try_views(chosen[: SAMPLE - self.tried])
         found: list[Weights | None] = [None] * len(pairs)
         made = (self._word_weights(batch, self.view) for batch in _batches(chosen))
         for number, weights in zip(known, chain.from_iterable(made), strict=False):
             found[number] = weights
         return found
 
-    def _try_views(self, sample: Sequence[_Pair]) -> None:
-        """The best view agrees most with what leaving out source words does to the probability of target words."""
-        if not sample:
-            return
-        self.tried += len(sample)
+    def agreements(self, sample: Sequence[_Pair], views: Sequence[AlignmentView]) -> dict[AlignmentView, int]:
+        """How many words each view agrees about with what leaving out source words does to their probability."""
         erased = [self._erase(pair).argmax(1) for pair in sample]
-        for view in self.agreed:
-            made = self._word_weights(sample, view)  # of a system with other layers, nothing
-            self.agreed[view] += sum(float((w.argmax(1) == e).sum()) for w, e in zip(made, erased, strict=False))
+        agreed = {}
+        for view in views:
+            made = self._word_weights(sample, view) if sample else ()  # of a system with other layers, nothing
+            agreed[view] = sum(int((w.argmax(1) == e).sum()) for w, e in zip(made, erased, strict=False))
+        return agreed
 
     def _erase(self, pair: _Pair) -> Weights:
         """How much less likely each target word is without each source word: (target words, source words)."""
@@ -142,7 +158,7 @@ class Aligner:
         lost: Weights = (scores[0] - scores[1:]) @ pair.target.shares()
         return lost.T
 
-    def _word_weights(self, pairs: Sequence[_Pair], view: _View) -> Iterator[Weights]:
+    def _word_weights(self, pairs: Sequence[_Pair], view: AlignmentView) -> Iterator[Weights]:
         number, layout = np.arange(len(pairs)), self.model.layout
         rows = Rows(number, 0 * number, number, 0 * number, number)
         source = flatten_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True)

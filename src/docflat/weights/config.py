@@ -28,6 +28,14 @@ def write_json(path: Path, content: Any) -> None:
 
 
 @dataclass(frozen=True)
+class AlignmentView:
+    """Where in a model the alignment of words shows."""
+
+    layer: int  # of the decoder
+    reading: bool  # when a word has just been read; else: when it is about to be said
+
+
+@dataclass(frozen=True)
 class ModelConfig:
     """config.json of a model folder."""
 
@@ -36,6 +44,7 @@ class ModelConfig:
     options: dict[str, Any]
     rows: RowSettings  # as in training: how much local context, which rows see each other
     languages: tuple[str, str] | None = None  # source and target, in two letters where they have them; None: not known
+    alignment: AlignmentView | None = None  # as it was measured; None: found out when it is first asked for
     model_type: str = "docflat"
     format: int = FORMAT
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 import torch
 
 from conftest import batch_of, build, random_documents
-from docflat.decoding.alignment import Aligner, _places, _View, diagonal, find_links, find_words
+from docflat.decoding.alignment import Aligner, _places, diagonal, find_links, find_words
 from docflat.engines.torch.engine import on_torch
 from docflat.engines.torch.source_weights import RecordingAttending
 from docflat.model.layers import Attention, Reach
+from docflat.weights.config import AlignmentView
 from docflat.weights.folders import ModelFolder, load_model
 
 MODEL = Path(__file__).parents[2] / "data" / "model-format-1"
@@ -124,16 +126,34 @@ def test_an_aligner_does_not_read_what_is_too_long(folder: ModelFolder):
 
 def test_an_aligner_looks_where_erasing_words_points(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch):
     """Whichever view gives the same links as leaving words out is taken."""
-    pairs = [("mozi tuzes suma", "pasu sigis gake")]
     for layer in range(len(folder.model.decoder)):
         for reading in (True, False):
             aligner = Aligner(on_torch(folder))
-            wanted = _View(layer, reading)
+            wanted = AlignmentView(layer, reading)
 
-            def of_view(pairs: Any, view: _View, wanted: _View = wanted) -> Any:
+            def of_view(pairs: Any, view: AlignmentView, wanted: AlignmentView = wanted) -> Any:
                 yield from (np.eye(3) if view == wanted else np.eye(3)[::-1] for _ in pairs)
 
             monkeypatch.setattr(aligner, "_erase", lambda pair: np.eye(3))
             monkeypatch.setattr(aligner, "_word_weights", of_view)
-            aligner.weights(pairs)
             assert aligner.view == wanted
+
+
+def test_where_an_aligner_looks_can_be_said_by_the_folder(folder: ModelFolder):
+    for reading in (True, False):
+        said = AlignmentView(0, reading)
+        config = replace(folder.config, alignment=said)
+        assert Aligner(on_torch(ModelFolder(config, folder.subwords, folder.model))).view == said
+
+
+def test_links_do_not_depend_on_sentences_before(folder: ModelFolder):
+    """Nor does where the aligner looks."""
+    pair = ("mozi tuzes suma", "pasu sigis gake")
+    others = [("suma suma", "gake gake"), ("tuzes mozi mozi", "sigis pasu gake")]
+    aligners = [Aligner(on_torch(folder)) for _ in range(2)]
+    aligners[1].weights(others)
+    alone, after = (aligner.weights([pair])[0] for aligner in aligners)
+    assert alone is not None
+    assert after is not None
+    assert aligners[0].view == aligners[1].view
+    assert np.array_equal(alone, after)
