@@ -46,6 +46,13 @@ def test_changes_as_json(files: tuple[Path, Path], tmp_path: Path, capsys: pytes
     assert [edit["changes"][0]["new"] for edit in told["edited"]] == ["Sie", "Er"]
 
 
+def test_certainty_is_chosen(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["edit", *map(str, files), "--certainty", "1"]) == 0
+    assert "0 of 5 sentences edited" in capsys.readouterr().out
+    assert run(["edit", *map(str, files), "--certainty", "2", "--force"]) == 2
+    assert "expected a number from 0 to 1, found '2'" in capsys.readouterr().err
+
+
 def test_nothing_is_written_over(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     source, draft = files
     assert run(["edit", str(source), str(draft), "-o", str(draft)]) == 2

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docflat.cli.arguments import add_boundaries, add_json, add_machine, add_model_folder, load_translator
+from docflat.cli.arguments import (
+    add_boundaries,
+    add_engine,
+    add_json,
+    add_machine,
+    add_model_folder,
+    load_translator,
+)
 from docflat.cli.outputs import add_force, check_output
 from docflat.support.console import print_json, progress, report, say
 
@@ -29,11 +36,24 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--lines", action="store_true", help="both files are text, a sentence a line")
     parser.add_argument("--from", dest="source_language", default="en", metavar="CODE", help="default: en")
     parser.add_argument("--to", dest="target_language", default="de", metavar="CODE", help="default: de")
+    certainty = "change where this is the least probability of being right; 0.4 changes more, 0.6 less (default: 0.5)"
+    parser.add_argument("--certainty", type=_probability, metavar="P", help=certainty)
     add_force(parser)
     add_model_folder(parser)
     add_boundaries(parser)
     add_machine(parser)
+    add_engine(parser)
     add_json(parser)
+
+
+def _probability(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ArgumentTypeError(f"expected a number from 0 to 1, found {text!r}")
+    return value
 
 
 def run(arguments: Namespace) -> None:
@@ -46,7 +66,7 @@ def run(arguments: Namespace) -> None:
     languages = (arguments.source_language, arguments.target_language)
     is_lines = arguments.lines or arguments.boundaries != "auto"
     file = read_drafts(arguments.source, arguments.draft, arguments.boundaries, is_lines, languages)
-    editor = load_translator(arguments).editor(languages)
+    editor = load_translator(arguments).editor(languages, arguments.certainty)
     with progress("editing", sum(len(document.pairs) for document in file.documents)) as advance:
         revisions = editor.edit([document.pairs for document in file.documents], advance)
     write_whole(out, file.render(revisions))

@@ -102,7 +102,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
         "--tolerance",
         type=float,
         metavar="X",
-        help="in mode edit: context objects to a word where it lowers its log-probability by more (default: 0.5)",
+        help="in mode edit: context objects to a word where it lowers its log-probability by more (default: 0.4)",
     )
     parser.add_argument(
         "--global-context",

@@ -13,7 +13,7 @@ from typing import Any
 from docflat.data.rows import Ids
 from docflat.decoding.editing import EditedSentence
 from docflat.decoding.passes import Passes
-from docflat.decoding.settings import DecodingSettings
+from docflat.decoding.settings import DecodingSettings, Mode
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
 
@@ -47,8 +47,7 @@ class DocumentDecoder:
         """Settings with this model's defaults: the best mode it was trained for. Refuses what it cannot do."""
         system = self.model.system
         if wanted.get("mode") in (None, "auto"):
-            two_passes = self.first_pass is not None or self.model.config.rows.context_free > 0 or not self.reads_target
-            wanted["mode"] = "sentence" if system.sentence_level else "two-pass" if two_passes else "sequential"
+            wanted["mode"] = self._best_mode(wanted.get("global_context") is not None)
         elif system.sentence_level and wanted["mode"] != "sentence":
             raise InputError(f"{system.name} translates sentence by sentence; it has no mode {wanted['mode']!r}")
         for key, chosen in (("global_context", wanted.get("global_context")), ("first pass", self.first_pass)):
@@ -67,6 +66,15 @@ class DocumentDecoder:
         if most and (wanted["window"] or 0) > most:
             raise InputError(f"{system.name} takes a window of at most {most}, not {wanted['window']}")
         return DecodingSettings(**{key: value for key, value in wanted.items() if value is not None})
+
+    def _best_mode(self, has_global_context: bool) -> Mode:
+        """has_global_context: the user has chosen one, which is of two passes."""
+        if self.model.system.sentence_level:
+            return "sentence"
+        if self.first_pass is None and self.drafts_alone and self.reads_target and not has_global_context:
+            return "edit"
+        two_passes = self.first_pass is not None or self.drafts_alone or not self.reads_target
+        return "two-pass" if two_passes else "sequential"
 
     def decode(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Ids]]:
         """The translations of documents, the way through them chosen by the settings."""

@@ -19,7 +19,7 @@ class DecodingSettings:
     length_penalty: float = 1.0  # scores are divided by length ** this
     window: int = 16  # rows of a document that see each other, the paper's inference batch size
     batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
-    tolerance: float = 0.5  # in nats, of the mode edit: by how much context may lower the log-probability of a token
+    tolerance: float = 0.4  # in nats, of the mode edit: by how much context may lower the log-probability of a token
 
     shortlist: bool = True  # weigh only words that the source's can become, where the model's folder lists them
 

@@ -13,7 +13,7 @@ from docflat.editing.languages import Language
 from docflat.editing.variants import Variant, find_open_words, make_variants
 
 Pair = tuple[str, str]  # a sentence and its draft
-THRESHOLD = 0.42  # of the probability that a change is right
+CERTAINTY = 0.5  # how probable it must be that a change is right
 ROUNDS = 2  # a changed sentence is the context of others, which are then judged again
 Align = Callable[[Sequence[Pair]], Sequence[Weights | None]]
 
@@ -80,10 +80,10 @@ class Editor:
     """Edits drafts with a model that was trained with context and without."""
 
     def __init__(
-        self, scorer: Scorer, subwords: Subwords, align: Align, language: Language, threshold: float = THRESHOLD
+        self, scorer: Scorer, subwords: Subwords, align: Align, language: Language, certainty: float = CERTAINTY
     ) -> None:
         self.scorer, self.subwords, self.align = scorer, subwords, align
-        self.language, self.threshold = language, threshold
+        self.language, self.certainty = language, certainty
         self.context = scorer.rows.context or 0
 
     def edit(
@@ -151,7 +151,7 @@ class Editor:
     def _judge(self, sentences: Sequence[_Open], revisions: Sequence[Sequence[Revision]]) -> Iterator[Edit | None]:
         for weighed in self._weigh(sentences, revisions):
             best = max(weighed, key=lambda edit: edit.probability)
-            yield best if best.probability > self.threshold else None
+            yield best if best.probability > self.certainty else None
 
     def _weigh(self, sentences: Sequence[_Open], revisions: Sequence[Sequence[Revision]]) -> Iterator[list[Edit]]:
         """The edits that each sentence might get."""

@@ -212,21 +212,25 @@ class Translator:
         return Aligner(self.model)
 
     def edit(
-        self, sentences: Sequence[str], drafts: Sequence[str], languages: tuple[str, str] | None = None
+        self,
+        sentences: Sequence[str],
+        drafts: Sequence[str],
+        languages: tuple[str, str] | None = None,
+        certainty: float | None = None,
     ) -> list[Revision]:
         """Another system's translation of a document, with those words changed that context asks for.
 
-        languages: of a model that did not come with docflat.
+        languages: of a model that did not come with docflat; certainty: how probable it must be that a change is right.
         """
         if len(sentences) != len(drafts):
             raise ValueError(f"{len(sentences)} sentences, but {len(drafts)} drafts")
-        (revisions,) = self.editor(languages).edit([list(zip(sentences, drafts, strict=True))])
+        (revisions,) = self.editor(languages, certainty).edit([list(zip(sentences, drafts, strict=True))])
         return revisions
 
-    def editor(self, languages: tuple[str, str] | None = None) -> Editor:
+    def editor(self, languages: tuple[str, str] | None = None, certainty: float | None = None) -> Editor:
         """What edits drafts of documents."""
         from docflat.decoding.scoring import Scorer
-        from docflat.editing.editor import Editor
+        from docflat.editing.editor import CERTAINTY, Editor
         from docflat.editing.languages import find_language
 
         languages = languages or self.languages
@@ -238,7 +242,9 @@ class Translator:
             raise InputError(
                 "editing needs a model that was trained with the sentences before, and without (context_free)"
             )
-        return Editor(Scorer(self.model), self.model.subwords, self.align, language)
+        if certainty is None:
+            certainty = CERTAINTY
+        return Editor(Scorer(self.model), self.model.subwords, self.align, language, certainty)
 
     def score(self, sentences: Sequence[str], translations: Sequence[str], context: bool = True) -> list[float]:
         """Log-probability of each given translation, with the others as its context, or of each alone."""

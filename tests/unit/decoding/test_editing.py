@@ -190,3 +190,10 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         decoder_for("doc2doc").settings(mode="two-pass", tolerance=0.5)
     with pytest.raises(InputError, match="tolerance must not be negative"):
         decoder_for("doc2doc").settings(mode="edit", tolerance=-1.0)
+
+
+def test_edit_is_the_default_of_models_that_can_edit() -> None:
+    assert decoder_for("doc2doc").settings().mode == "edit"
+    assert decoder_for("docflat-c").settings(mode="auto").mode == "edit"
+    assert decoder_for("docflat-c").settings(global_context="partial").mode == "two-pass"
+    assert decoder_for("doc2doc", context_free=0.0).settings().mode == "sequential"

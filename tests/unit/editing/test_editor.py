@@ -68,7 +68,7 @@ def editor(align: Any = diagonal, **settings: Any) -> tuple[Editor, TableScorer]
         ("from neuter", "to neuter", "other", "possessive"), (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -9.0, -2.0)
     )
     language = Language(FORMS, FIXED, DOUBTS, kind, weights)
-    return Editor(scorer, words, align, language, **{"threshold": 0.5, **settings}), scorer  # type: ignore[arg-type]
+    return Editor(scorer, words, align, language, **{"certainty": 0.5, **settings}), scorer  # type: ignore[arg-type]
 
 
 MACHINE = [("The machine is new.", "Die Maschine ist neu."), ("It works.", "Es läuft."), ("Good.", "Gut.")]
