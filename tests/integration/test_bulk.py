@@ -38,8 +38,14 @@ def test_a_run_its_status_and_its_merged_file(tmp_path: Path) -> None:
     assert "1 of 3 documents; 1 of 3 shards" in docflat("bulk", "status", out).stdout
     assert "shards are not done yet" in docflat("bulk", "merge", out, "-o", tmp_path / "de.jsonl", status=2).stderr
     ended = docflat("bulk", path, "-o", out, "--shard-size", 60, status=1)
-    assert "failed.jsonl says what failed, and why" in ended.stderr
+    assert "1 documents and 0 shards have no translation; failed.jsonl says which" in ended.stderr
     assert json.loads((out / "failed.jsonl").read_text())["place"] == 3
+    receipt = max((out / "done").rglob("*.json"))
+    before = receipt.read_text()
+    docflat("bulk", path, "-o", out, "--shard-size", 60, status=1)
+    assert receipt.read_text() == before
+    docflat("bulk", path, "-o", out, "--shard-size", 60, "--retry-failed", status=1)
+    assert receipt.read_text() != before
     docflat("bulk", "merge", out, "-o", tmp_path / "de.jsonl.gz")
     merged = [json.loads(line) for line in gzip.decompress((tmp_path / "de.jsonl.gz").read_bytes()).splitlines()]
     translator = Translator.load(threads=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Iterable
@@ -10,37 +11,33 @@ from datetime import datetime
 from docflat.bulk.plan import Plan
 from docflat.bulk.receipts import Receipt, Totals
 
+log = logging.getLogger("docflat.bulk")
+
 _EVERY = 30.0  # seconds between lines where stderr is no terminal
 _RECENT = 0.1  # of the shards that are done: the newest, by which speed is judged
 
 
 class Progress:
-    """A line on stderr: written over on a terminal, now and then elsewhere."""
+    """Says it, where somebody listens to the log: on a terminal after every shard, elsewhere now and then."""
 
     def __init__(self, plan: Plan, before: Totals) -> None:
         self.plan, self.totals = plan, before
         self.work_before, self.tokens_before = before.work, before.tokens
         self.start = self.told = time.monotonic()
-        self.terminal = sys.stderr.isatty()
+        self.every = 0.0 if sys.stderr is not None and sys.stderr.isatty() else _EVERY
 
     def __call__(self, receipt: Receipt) -> None:
         self.totals.add(receipt)
         now = time.monotonic()
-        if self.terminal or now - self.told >= _EVERY:
+        if now - self.told >= self.every:
             self.told = now
-            line = self.line(now - self.start)
-            print(f"\r{line}\x1b[K" if self.terminal else line, end="" if self.terminal else "\n", file=sys.stderr)
-            sys.stderr.flush()
+            log.info(self.line(now - self.start), extra={"passing": True})
 
     def line(self, seconds: float) -> str:
         work = self.totals.work - self.work_before
         speed = (self.totals.tokens - self.tokens_before) / max(seconds, 1e-9)
         left = seconds * (self.plan.work - self.totals.work) / max(work, 1)
         return f"{describe(self.plan, self.totals)}, {speed:,.0f} tokens/s, {ends_in(left)}"
-
-    def end(self) -> None:
-        if self.terminal:
-            print(file=sys.stderr)
 
 
 def describe(plan: Plan, totals: Totals) -> str:

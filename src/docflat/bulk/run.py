@@ -32,7 +32,6 @@ class How:
     threads: int = 1  # of a worker
     address: str | None = None  # of a Ray cluster
     slice: tuple[int, int] = (1, 1)  # the first of one, the third of eight
-    force: bool = False
     retry_failed: bool = False
 
 
@@ -86,7 +85,6 @@ def _run(plan: Plan, settings: Settings, how: How) -> Outcome:
         if shards:
             lost = _engine(how)(plan, settings, shards, progress)
     finally:
-        progress.end()
         if (plan.out / PLAN).exists():
             totals = write_report(plan)
     return Outcome(totals, plan.documents, lost)

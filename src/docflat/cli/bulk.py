@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from docflat.cli.arguments import add_boundaries, add_machine, add_model_folder, add_number, names, whole
 from docflat.cli.translate_files import read_glossary, read_terms
 from docflat.support.console import complain, report
-from docflat.support.errors import InputError
+from docflat.support.errors import InputError, SomeFailed
 from docflat.weights.shipped import MODELS
 
 _DECODING = ("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "batch_size")
@@ -97,16 +96,16 @@ def run(arguments: Namespace) -> None:
     if arguments.force and arguments.slice != (1, 1):
         raise InputError("a slice must not remove what the others do: --force does not go with --slice")
     settings = _settings(arguments)
-    plan = bulk.prepare(arguments.inputs, arguments.out.resolve(), settings, arguments.force, _say)
+    plan = bulk.prepare(arguments.inputs, arguments.out.resolve(), settings, arguments.force, report)
     if arguments.plan_only:
         return
     how = bulk.How(
-        arguments.engine,
-        arguments.workers,
-        arguments.threads or 1,
-        arguments.address,
-        arguments.slice,
-        arguments.retry_failed,
+        engine=arguments.engine,
+        workers=arguments.workers,
+        threads=arguments.threads or 1,
+        address=arguments.address,
+        slice=arguments.slice,
+        retry_failed=arguments.retry_failed,
     )
     outcome = bulk.run(plan, settings, how)
     totals = outcome.totals
@@ -116,14 +115,9 @@ def run(arguments: Namespace) -> None:
     )
     for shard in outcome.lost:
         complain(f"{shard.name} is not done: process after process ended over it")
-    if totals.failed:
-        complain(f"{plan.out / 'failed.jsonl'} says what failed, and why")
     if outcome.lost or totals.failed:
-        raise SystemExit(1)
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
+        message = f"{totals.failed} documents and {len(outcome.lost)} shards have no translation"
+        raise SomeFailed(f"{message}; failed.jsonl says which documents, and why", plan.out)
 
 
 def _settings(arguments: Namespace) -> Any:
