@@ -46,16 +46,19 @@ def _figure(table: Table, rows: list[tuple[str, list[Shown]]]) -> str:
 def _table(table: Table, rows: list[tuple[str, list[Shown]]]) -> str:
     both = table.in_paper()
     names = zip(table.columns, both, strict=True)
-    heads = "".join(f'<th scope="colgroup" colspan="{1 + two}">{escape(name)}</th>' for name, two in names)
+    heads = "".join(f'<th scope="colgroup" colspan="{1 + 2 * two}">{escape(name)}</th>' for name, two in names)
     paper, measured = '<th scope="col" class="paper">paper</th>', '<th scope="col">measured</th>'
+    away = '<th scope="col">difference</th>'
     lines = []
     for label, cells in rows:
         texts = (
-            (f'<td class="paper">{escape(cell.paper)}</td>' if two else "") + _measured(cell)
+            f'<td class="paper">{escape(cell.paper)}</td>{_measured(cell)}<td>{cell.away}</td>'
+            if two
+            else _measured(cell)
             for cell, two in zip(cells, both, strict=True)
         )
         lines.append(f'<tr><th scope="row">{escape(label)}</th>{"".join(texts)}</tr>')
-    below = "".join(paper + measured if two else measured for two in both)
+    below = "".join(paper + measured + away if two else measured for two in both)
     return (
         '<div class="wide" tabindex="0"><table>\n'
         f'<thead><tr><td rowspan="2"></td>{heads}</tr><tr>{below}</tr></thead>\n'

@@ -55,6 +55,12 @@ class Shown:
         """To the paper."""
         return None if self.value is None or self.paper_value is None else self.value - self.paper_value
 
+    @property
+    def away(self) -> str:
+        """The difference, with as many digits as the paper has."""
+        digits = len(self.paper.rstrip(BETTER).partition(".")[2])
+        return "" if self.difference is None else f"{self.difference:+,.{digits}f}"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -267,12 +273,23 @@ def markdown(report: Report) -> str:
 
 def _table(table: Table, rows: list[tuple[str, list[Shown]]]) -> list[str]:
     both = table.in_paper()
-    heads = [[f"{name}: paper", "measured"] if two else [name] for name, two in zip(table.columns, both, strict=True)]
-    lines = [_line("", *chain.from_iterable(heads)), "|---" * (1 + len(both) + sum(both)) + "|"]
+    heads = [
+        [f"{name}: paper", "measured", "difference"] if two else [name]
+        for name, two in zip(table.columns, both, strict=True)
+    ]
+    lines = [_line("", *chain.from_iterable(heads)), "|---" * (1 + len(both) + 2 * sum(both)) + "|"]
     for label, cells in rows:
-        texts = [[cell.paper, cell.measured] if two else [cell.measured] for cell, two in zip(cells, both, strict=True)]
+        texts = [
+            [cell.paper, with_reason(cell), cell.away] if two else [with_reason(cell)]
+            for cell, two in zip(cells, both, strict=True)
+        ]
         lines.append(_line(label, *chain.from_iterable(texts)))
     return lines
+
+
+def with_reason(cell: Shown) -> str:
+    """As measured; what is open with its reason, if anybody chose it."""
+    return cell.measured if cell.records or cell.reason == NOT_CHOSEN else f"{cell.measured}: {cell.reason}"
 
 
 def _line(*cells: str) -> str:

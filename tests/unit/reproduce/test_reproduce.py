@@ -374,6 +374,7 @@ def test_an_open_number_says_why():
     assert of_mbe["open"] == "ted/mbe failed: no memory"
     assert {row["open"] for row in rows if row["job"].startswith("news/")} == {"not chosen"}
     assert "ted/mbe failed: no memory" in page(found)
+    assert "| mbe | 24.75 | not run: ted/mbe failed: no memory |  |" in markdown(found)
 
 
 def test_a_table_of_another_dataset_is_shown_where_something_of_it_was_chosen():
@@ -399,6 +400,8 @@ def test_exports_have_all_numbers_and_break_no_table():
         if line.endswith(r"\\") and "multicolumn" not in line:
             assert not re.search(r"(?<!\\)[%_#]", line), line
     assert r"doc2doc & 25.01 & 20.12 &" in text
+    assert "| doc2doc | 25.01 | 20.12 | -4.89 |" in markdown(found)
+    assert "<td>-4.89</td>" in page(found)
 
 
 def test_differences_and_slowdowns():
