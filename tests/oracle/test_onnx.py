@@ -260,6 +260,7 @@ def test_a_product_in_int8_is_that_of_whole_numbers(positive: bool) -> None:
     graph = Graph("product", "")
     layers = Layers(graph, Weights({"one.weight": weight}, int8=True), SIZES)
     graph.input("x", FLOAT, "rows", 16)
+    layers.has_rows_of("x")
     rounded = layers.round("x", positive)
     graph.output(layers.product(rounded, layers.weights.matrix("one.weight"), None), "y", FLOAT, "rows", 5)
     (found,) = Session(graph, 1).run(["y"], {"x": x})

@@ -45,19 +45,20 @@ class Beam:
         words = np.concatenate([words, np.full_like(words[..., :1], self.eos)], axis=2)
         each = top.shape[2]
         totals = (self.scores[:, :, None] + top).reshape(rows, -1)
-        which = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * self.size]
-        top, parents = np.take_along_axis(totals, which, 1), which // each
-        words = np.broadcast_to(words, (rows, self.size, each)).reshape(rows, -1)
-        words = np.take_along_axis(words, which, 1)
+        which, row = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * self.size], np.arange(rows)[:, None]
+        top, parents, nth = totals[row, which], which // each, which % each
+        words = words[row, np.minimum(parents, words.shape[1] - 1), nth]
         ended = words == self.eos
         self._finish(top, parents, ended)
 
         # Those that go on, in their order, before those that ended.
         order = np.argsort(ended, axis=1, kind="stable")[:, : self.size]
         top[ended] = NEVER
-        missing = ((0, 0), (0, self.size - order.shape[1]))  # a vocabulary smaller than the beam
-        self.scores = np.pad(np.take_along_axis(top, order, 1), missing, constant_values=NEVER)
-        parents, words = (np.pad(np.take_along_axis(x, order, 1), missing) for x in (parents, words))
+        self.scores, parents, words = top[row, order], parents[row, order], words[row, order]
+        missing = self.size - order.shape[1]
+        if missing:  # a vocabulary smaller than the beam
+            self.scores = np.pad(self.scores, ((0, 0), (0, missing)), constant_values=NEVER)
+            parents, words = (np.pad(x, ((0, 0), (0, missing))) for x in (parents, words))
         self.totals[self.length], self.parents[self.length], self.words[self.length] = self.scores, parents, words
         self.length += 1
         self.live &= ~self._done()

@@ -70,14 +70,13 @@ class Caches:
             more = ((0, 0), (0, 0), (0, 0), (0, room - self.room))
             self.bias = np.pad(self.bias, more, constant_values=HIDDEN)
         self.bias[..., start:most], self.bias[..., most:] = moved, HIDDEN
-        row = np.arange(len(index))[:, None]
         for name, array in self.arrays.items():
-            part = array[row, :, index]  # (rows, slots, heads, size)
             if grows:
                 larger = np.zeros((*array.shape[:2], room, array.shape[3]), dtype=np.float32)
                 larger[:, :, :start] = array[:, :, :start]
-                self.arrays[name] = array = larger
-            array[:, :, start:most] = part.transpose(0, 2, 1, 3)
+                self.arrays[name] = larger
+            for old, new, where in zip(array, self.arrays[name], index, strict=True):  # a row at a time is fastest
+                new[:, start:most] = old.take(where, axis=1)
         return grows
 
     def keep(self, rows: Array) -> None:

@@ -44,12 +44,14 @@ class DecoderGraph:
         graph = self.graph
         tokens, positions = (graph.input(name, INT64, "rows", "new") for name in ("tokens", "positions"))
         self.shape = graph.add("Shape", tokens)
+        self.by_head = graph.add("Concat", self.shape, graph.ints(sizes.heads, self.layers.head_size), axis=0)
         self.places = self._places(graph.input("slots", INT64, "rows", "new"))
         self.bias = graph.input("bias", FLOAT, "rows", 1, "new", "room")
         self.memory_hidden = graph.input("memory_hidden", FLOAT, "rows", 1, 1, "longest")
         one_row = graph.ints(-1)
         flat_tokens, flat_positions = (graph.add("Reshape", x, one_row) for x in (tokens, positions))
         table = "separate_embedding" if sizes.architecture.separate_embeddings else "embedding"
+        self.layers.has_rows_of(flat_tokens)
         x = self.layers.embed(table, flat_tokens, flat_positions)
         if flat is not None:
             x = self._mix_rows(x, *flat)
@@ -75,19 +77,14 @@ class DecoderGraph:
         graph, layers = self.graph, self.layers
         shape = ("rows", self.sizes.heads, room, layers.head_size)
         old = graph.input(name, FLOAT, *shape)
-        by_head = graph.add("Reshape", new, graph.add("Concat", self.shape, self._head_shape(), axis=0))
+        by_head = graph.add("Reshape", new, self.by_head)
         made = graph.add("ScatterND", old, places, by_head, name=f"next_{name}")
         graph.declare_output(made, FLOAT, *shape)
         return made
 
-    def _head_shape(self) -> str:
-        return self.graph.ints(self.sizes.heads, self.layers.head_size)
-
     def _by_row(self, x: str) -> str:
         """(rows * new, dim) -> (rows, heads, new, size)."""
-        graph = self.graph
-        by_head = graph.add("Reshape", x, graph.add("Concat", self.shape, self._head_shape(), axis=0))
-        return self.layers.heads_first(by_head)
+        return self.layers.heads_first(self.graph.add("Reshape", x, self.by_head))
 
     def _mix_rows(self, x: str, gate: str, gamma: float) -> str:
         """Flat-batch attention and its gate, where a token is of a current sentence: (rows * new, dim)."""
@@ -179,6 +176,7 @@ def context_graph(weights: Weights, sizes: ModelSizes) -> Graph:
     tokens, positions = (graph.input(name, INT64, "tokens") for name in ("tokens", "positions"))
     padded = graph.input("padded", INT64, "groups", "most")
     table = "separate_embedding" if sizes.architecture.separate_embeddings else "embedding"
+    layers.has_rows_of(tokens)
     rounded = layers.round(layers.embed(table, tokens, positions))
     for place, kind in enumerate(("keys", "values"), start=1):
         made = layers.some(rounded, "target_flat.attention.qkv", place * dim, (place + 1) * dim)

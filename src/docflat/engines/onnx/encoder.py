@@ -63,15 +63,19 @@ def encoder_graph(weights: Weights, sizes: ModelSizes, flat: tuple[str, float] |
     layers = Layers(graph, weights, sizes)
     tokens, positions = (graph.input(name, INT64, "tokens") for name in ("tokens", "positions"))
     rows = Padding(graph, "", "tokens", "rows", "longest")
+    layers.has_rows_of(tokens)
+    rows_of_tokens = layers.rows
     x = layers.embed("embedding", tokens, positions)
     if flat is not None:
         which = graph.input("flat", INT64, "current")
         groups = Padding(graph, "flat_", "current", "groups", "most")
         merged = graph.input("merged", INT64, "tokens")
         current = graph.add("Gather", x, which, axis=0)
+        layers.has_rows_of(which)
         read = self_attention(layers, current, "source_flat.attention", groups)
         mixed = mix(layers, current, read, "source_flat", *flat)
         x = graph.add("Gather", graph.add("Concat", x, mixed, axis=0), merged, axis=0)
+        layers.rows = rows_of_tokens
     x = layers.norm(x, "source_norm")
     for number in range(sizes.encoder_layers):
         name = f"encoder.{number}"

@@ -37,6 +37,7 @@ def head_graph(weights: Weights, sizes: ModelSizes, vocabulary: Vocabulary) -> G
     graph = Graph("head", DESCRIPTION)
     layers = Layers(graph, weights, sizes)
     states = graph.input("states", FLOAT, "states", sizes.dim)
+    layers.has_rows_of(states)
     count = graph.input("count", INT64, 1)
     name, size = target_table(sizes), vocabulary.text_size
     bias = layers.vector(f"{name}.bias") if sizes.architecture.logits_bias else None
@@ -61,6 +62,7 @@ def shortlist_graph(weights: Weights, sizes: ModelSizes, vocabulary: Vocabulary)
     graph = Graph("shortlist", SHORTLIST_DESCRIPTION)
     layers, first = Layers(graph, weights, sizes), vocabulary.mask + 1
     states = graph.input("states", FLOAT, "states", sizes.dim)
+    layers.has_rows_of(states)
     count = graph.input("count", INT64, 1)
     logits = _listed_logits(layers, states)
     unlisted = graph.input("unlisted", FLOAT, "rows", 1, "listed")

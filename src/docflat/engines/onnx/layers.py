@@ -33,6 +33,13 @@ class Layers:
     def __init__(self, graph: Graph, weights: Weights, sizes: ModelSizes) -> None:
         self.graph, self.weights, self.sizes = graph, weights, sizes
         self.head_size = sizes.dim // sizes.heads
+        self.rows = ""  # how many rows the states at hand have, as a shape
+        self._known_zeros: dict[tuple[str, int], str] = {}
+
+    def has_rows_of(self, x: str) -> None:
+        """From now on states have as many rows as x (rows, ...)."""
+        if self.weights.int8:
+            self.rows = self.graph.add("Shape", x, end=1)
 
     # Products
 
@@ -44,10 +51,16 @@ class Layers:
         largest = graph.add("ReduceMax", x if positive else graph.add("Abs", x), graph.ints(1), keepdims=1)
         steps = np.float32(1 / 255 if positive else 1 / 127)
         scale = graph.add("Max", graph.add("Mul", largest, graph.constant(steps)), graph.constant(np.float32(1e-12)))
-        by_row = graph.add("Squeeze", scale, graph.ints(1))
+        by_row = graph.add("Reshape", scale, graph.ints(-1))
         zero = 0 if positive else 128
-        zeros = graph.add("Expand", graph.constant([zero], np.uint8), graph.add("Shape", by_row))
-        return Rounded(graph.add("QuantizeLinear", x, by_row, zeros, axis=0), scale, zero)
+        return Rounded(graph.add("QuantizeLinear", x, by_row, self._zeros(zero), axis=0), scale, zero)
+
+    def _zeros(self, zero: int) -> str:
+        """What stands for 0 in each row; the same for all that has as many rows."""
+        key = (self.rows, zero)
+        if key not in self._known_zeros:
+            self._known_zeros[key] = self.graph.add("Expand", self.graph.constant([zero], np.uint8), self.rows)
+        return self._known_zeros[key]
 
     def product(self, x: Rounded, matrix: Matrix, bias: str | None) -> str:
         """(tokens, inputs) -> (tokens, outputs)."""
