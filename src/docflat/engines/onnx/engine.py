@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -134,6 +135,12 @@ class OnnxEngine:
 
     def _session(self, graph: Graph) -> Session:
         return Session(graph, self.threads)
+
+    def prepare(self) -> None:
+        """Make the sessions that any translation needs now, side by side."""
+        heads = ["head"] if self.shortlist is None else ["short_head", "listed"]
+        with ThreadPoolExecutor(self.threads or None) as pool:
+            list(pool.map(lambda name: getattr(self, name), ["decoder", "encoder", *heads]))
 
     def longest(self, source_tokens: int) -> int:
         return 2 * source_tokens + 20

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from docflat.data.rows import Array
 from docflat.data.subwords import Subwords
 from docflat.engines.onnx.engine import Model
-from docflat.engines.onnx.loading import load
+from docflat.engines.onnx.loading import read_model
 from docflat.engines.onnx.protobuf import Place
 from docflat.engines.onnx.weights import Weights
 from docflat.support.atomic import whole_folder
@@ -45,7 +45,7 @@ def export_onnx(folder: Path, out: Path, precision: str | None = None, force: bo
     subwords = Subwords.load(folder / "tokenizer.json")
     vocabulary = vocabulary_of(subwords)
     precision = precision or ("int8" if is_compact(folder) else "fp32")
-    model = load(folder, config, vocabulary, precision).model
+    model = read_model(folder, config, vocabulary, precision)
     start = (
         "<s>" if config.system == "sent2sent" else f"{vocabulary.text_size} plus the sentence's place in its document"
     )

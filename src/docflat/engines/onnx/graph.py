@@ -15,7 +15,7 @@ from docflat.engines.onnx import protobuf
 from docflat.engines.onnx.protobuf import Attribute, Dimension, Place
 
 OPSETS = {"": 18, "com.microsoft": 1}
-BOOL, FLOAT, INT8, INT64 = (np.dtype(kind) for kind in (np.bool_, np.float32, np.int8, np.int64))
+BOOL, FLOAT, UINT8, INT8, INT64 = (np.dtype(kind) for kind in (np.bool_, np.float32, np.uint8, np.int8, np.int64))
 ELSEWHERE = Place("weights", 0, 0)  # handed over beside the graph
 
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from docflat.data.rows import Array
 from docflat.engines.onnx.engine import FlatBatchAttention, Model, OnnxEngine
+from docflat.engines.onnx.hardware import NO_INT8, has_int8
 from docflat.engines.onnx.head import target_table
 from docflat.engines.onnx.shortlist import read_shortlist
 from docflat.engines.onnx.weights import Weights
 from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.support.console import warn
 from docflat.support.errors import InputError
 from docflat.systems import find_system
 from docflat.systems.options import DocFlatOptions
@@ -30,13 +32,23 @@ def supports(config: ModelConfig) -> bool:
 
 def load(folder: Path, config: ModelConfig, vocabulary: Vocabulary, precision: str, threads: int = 0) -> OnnxEngine:
     """precision: fp32 or int8; threads: 0: as many as there are cores."""
+    if precision == "int8" and not has_int8():
+        warn(NO_INT8)
+        precision = "fp32"
+    model = read_model(folder, config, vocabulary, precision)
+    engine = OnnxEngine(model, threads, read_shortlist(folder, vocabulary))
+    engine.prepare()
+    return engine
+
+
+def read_model(folder: Path, config: ModelConfig, vocabulary: Vocabulary, precision: str) -> Model:
+    """What graphs are made of, if the weights fit the configuration."""
     if not supports(config):
         raise InputError(f"the engine onnx has no graphs for this {config.system}; use the engine torch")
     path = folder / "model.safetensors"
     stored, flat = read_stored(path), flat_batch_attention(config)
     check_fit(stored, expected_shapes(config.sizes, vocabulary, flat), path)
-    model = Model(Weights(stored, precision == "int8"), config.sizes, vocabulary, flat)
-    return OnnxEngine(model, threads, read_shortlist(folder, vocabulary))
+    return Model(Weights(stored, precision == "int8"), config.sizes, vocabulary, flat)
 
 
 def check_fit(stored: Mapping[str, Array], expected: Mapping[str, tuple[int, ...]], path: Path) -> None:

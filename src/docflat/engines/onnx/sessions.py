@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 
 from docflat.data.rows import Array
 from docflat.engines.onnx.graph import Graph
 from docflat.support.errors import InputError
+
+OLDEST = (1, 20)
+try:
+    import onnxruntime as ort
+except ImportError as error:
+    raise InputError(f"the engine onnx needs onnxruntime, which cannot be loaded: {error}") from None
+if tuple(int(part) for part in ort.__version__.split(".")[:2]) < OLDEST:
+    needed = ".".join(map(str, OLDEST))
+    raise InputError(f"onnxruntime {ort.__version__} is too old: pip install 'onnxruntime>={needed}'")
 
 
 class Session:
@@ -21,6 +29,8 @@ class Session:
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
+        # Constants are folded; beyond that there is nothing to find, and looking takes a twentieth of a second.
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 4  # what is wrong is in the exception too
         # What is not packed for products, the embeddings, is read where it lies for as long as the session is used.
         self.outputs = graph.outputs
