@@ -60,6 +60,7 @@ class Spool:
     def clean(self, jobs: Collection[str]) -> None:
         """Remove what belongs to no job, and files of these that were not whole when the process was killed."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)  # other users of this machine read nobody's documents
         for folder in self.folder.iterdir():
             if folder.name not in jobs:
                 shutil.rmtree(folder, ignore_errors=True)

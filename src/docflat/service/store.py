@@ -61,6 +61,8 @@ class Store:
         self._lock = threading.RLock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)  # glossaries are nobody else's business; SQLite's files beside it are as it is
+            path.chmod(0o600)
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._connection.row_factory = sqlite3.Row
             self._connection.execute("pragma journal_mode=wal")

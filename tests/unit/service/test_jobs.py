@@ -84,6 +84,13 @@ def test_a_files_name_is_never_a_path(shared: Running, name: str) -> None:
     assert {path.name for path in shared.service.jobs.spool.of(job["id"]).iterdir()} == {"1.source.txt", "1.result.txt"}
 
 
+def test_other_users_of_the_machine_can_read_nothing(shared: Running) -> None:
+    done(shared.client, {"a.txt": b"One."})
+    folder = shared.service.settings.folder
+    assert (folder / "spool").stat().st_mode & 0o077 == 0
+    assert [path.name for path in folder.glob("jobs.db*") if path.stat().st_mode & 0o077] == []
+
+
 def test_glossary_and_terms_go_with_a_job(shared: Running) -> None:
     text = {"notes.txt": b"The cat likes Acme."}
     assert b"Acme" in shared.client.get(f"/api/jobs/{done(shared.client, text, terms='Acme')['id']}/result").content
