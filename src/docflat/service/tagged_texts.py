@@ -54,7 +54,7 @@ def read_tagged(text: str, rules: TagRules) -> TaggedText:
     def end_segment() -> None:
         nonlocal outside, inside
         if any(token.kind == "text" and token.raw.strip() for token in inside):
-            read, spans = read_tokens(inside)
+            read, spans = read_tokens(_fold(inside))
             segments.append(Segment(read, tuple(spans)))
             between.append(outside)
             outside = ""
@@ -84,6 +84,21 @@ def _tokens(text: str) -> list[Token]:
         place = match.end()
     tokens.append(Token(unescape(text[place:]), "text"))
     return [token for token in tokens if token.raw]
+
+
+def _fold(tokens: Sequence[Token]) -> list[Token]:
+    """Tags around nothing at the end of a pair go into its closing tag: no span could say that they are inside."""
+    folded: list[Token] = []
+    for token in tokens:
+        if token.kind == "close":
+            raw = token.raw
+            while folded and folded[-1].kind == "point":
+                raw = folded.pop().raw + raw
+            token = token._replace(raw=raw)
+            if folded and folded[-1].kind == "open" and folded[-1].key == token.key:
+                token = Token(folded.pop().raw + raw, "point", token.key)
+        folded.append(token)
+    return folded
 
 
 def _splitting(tokens: Sequence[Token], rules: TagRules) -> list[bool]:
