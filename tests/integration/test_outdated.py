@@ -25,6 +25,7 @@ Capture = pytest.CaptureFixture[str]
 
 class Shouter:
     first_pass = None
+    edit_with = None
     languages: tuple[str, str] | None = None
 
     @classmethod

@@ -27,6 +27,7 @@ class Shouter:
     """Shouts; without context it shouts "HE" where with it "SHE"."""
 
     first_pass = None
+    edit_with = None
     languages: tuple[str, str] | None = None
     loads: ClassVar[int] = 0
 

@@ -8,12 +8,14 @@ import shlex
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from docflat.formats import FORMATS
 from docflat.support.console import report
 from docflat.support.errors import InputError
+from docflat.support.text_files import OPENERS
 from docflat.translation.provenance import NOTES
 
 # What is often asked for, and would be taken for text: what to save it as, if that helps.
@@ -31,6 +33,21 @@ NOT_READ = {
     ".jpg": None,
     ".jpeg": None,
     ".zip": None,
+}
+# Files with a form that lines would break: keys would be translated, brackets and tags become words.
+STRUCTURED = {
+    *(".yaml", ".yml", ".toml", ".ini", ".cfg", ".csv", ".ass", ".ssa", ".rst", ".adoc", ".tex", ".mdx", ".ipynb"),
+    *(".stringsdict", ".ts", ".svg", ".tmx", ".sdlxliff", ".mqxliff", ".css", ".js", ".py", ".sh", ".sql"),
+}
+_MARKS = {
+    b"<?xml": "XML",
+    b"<!DOCTYPE": "HTML or XML",
+    b"<html": "HTML",
+    b'{"': "JSON",
+    b"[{": "JSON",
+    b"%PDF": "PDF",
+    b"PK\x03\x04": "an office file or a zip",
+    b"{\\rtf": "RTF",
 }
 
 _LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
@@ -86,7 +103,28 @@ def _is_lines(file: Path, arguments: Namespace) -> bool:
         instead = NOT_READ[suffix]
         hint = f"; save it as {instead}" if instead else ""
         raise InputError(f"{suffix} is no format that docflat reads{hint} (formats: {', '.join(FORMATS)})", file)
-    return suffix not in FORMATS or (suffix == ".jsonl" and not arguments.keys)
+    if suffix in FORMATS and not (suffix == ".jsonl" and not arguments.keys):
+        return False
+    if suffix in STRUCTURED or (suffix != ".jsonl" and (what := _structure(file))):
+        kind = f"{suffix} is" if suffix in STRUCTURED else f"it looks like {what}, which is"
+        raise InputError(
+            f"{kind} no format that docflat reads, and lines would break it (--lines takes it as text)", file
+        )
+    return True
+
+
+def _structure(file: Path) -> str:
+    """What a file without a known ending is by its first bytes, if no text."""
+    if not file.is_file() or file.suffix.lower() in OPENERS:
+        return ""
+    with suppress(OSError), open(file, "rb") as stream:
+        start = stream.read(512).lstrip(b"\xef\xbb\xbf \t\r\n")
+        for mark, name in _MARKS.items():
+            if start.startswith(mark):
+                return name
+        if b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "a file for programs"
+    return ""
 
 
 def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tuple[Path, Path]]:

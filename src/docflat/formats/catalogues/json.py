@@ -57,16 +57,16 @@ class Json:
         if file.lower().endswith(".jsonl"):
             for number, line in enumerate(text.split("\n"), 1):
                 if line.strip():
-                    _check(line, file, number)
+                    check_json(line, file, number)
         else:
-            _check(text, file, None)
+            check_json(text, file, None)
         places = find_strings(text, self.keys, file)
         if not places:
             raise InputError(f"no text under the keys {', '.join(self.keys)}; --keys names others", file)
         return ParsedJson(text, encoding, places)
 
 
-def _check(text: str, file: str, line: int | None) -> None:
+def check_json(text: str, file: str, line: int | None) -> None:
     try:
         json.loads(text, parse_int=str)  # as numbers, those of thousands of digits are refused by Python
     except json.JSONDecodeError as error:
@@ -75,8 +75,11 @@ def _check(text: str, file: str, line: int | None) -> None:
         raise InputError("is nested too deep", file, line) from None
 
 
-def find_strings(text: str, keys: Collection[str], file: str) -> list[tuple[int, int]]:
-    """Where the strings under these keys are in valid JSON: values, and members of arrays that are values."""
+def find_strings(text: str, keys: Collection[str], file: str, deepest: int = DEEPEST) -> list[tuple[int, int]]:
+    """Where the strings under these keys are in valid JSON: values, and members of arrays that are values.
+
+    deepest: arrays and objects in each other that are looked into.
+    """
     found: list[tuple[int, int]] = []
     path: list[tuple[str, bool]] = []  # of every open array or object: the key it is under, whether it is an object
     key, at_key = "", False
@@ -97,6 +100,6 @@ def find_strings(text: str, keys: Collection[str], file: str) -> list[tuple[int,
             at_key = False
         elif at_key:
             key = json.loads(token)
-        elif key in keys or ALL in keys:
+        elif len(path) <= deepest and (key in keys or ALL in keys):
             found.append(match.span())
     return found
