@@ -152,6 +152,26 @@ def test_help_of_every_verb() -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["models"],
+        ["edit", "TEXT", "TARGET", "-o", "OUT"],
+        ["bulk", "TEXT", "--lines", "-o", "OUT"],
+        ["context", "--model", "en-de", "--source", "TEXT", "--reference", "TARGET"],
+        ["export", "--model", "MODEL", "--to", "onnx", "-o", "OUT"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_verbs_that_need_nothing_more(command: Sequence[str], tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("\n".join(SENTENCES) + "\n")
+    (tmp_path / "target").write_text("Die Kommission hat einen neuen Bericht angenommen.\nEr hat vierzig Seiten.\n")
+    places = {name.upper(): str(tmp_path / name) for name in ("text", "target", "out")} | {"MODEL": str(MODEL)}
+    done = docflat(*(places.get(word, word) for word in command))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out").exists() == ("OUT" in command)
+
+
+@pytest.mark.parametrize(
     ("command", "extra"),
     [
         (["train", "RECIPE"], "train"),

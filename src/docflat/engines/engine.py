@@ -48,6 +48,10 @@ class Engine(Protocol):
     """A model on its hardware. Rows of a side that are in one group see each other, as far as the model lets them."""
 
     @property
+    def name(self) -> str:
+        """onnx or torch."""
+
+    @property
     def vocabulary(self) -> Vocabulary: ...
 
     @property

@@ -87,6 +87,7 @@ class Model:
 class OnnxEngine:
     """As `Engine`. Sessions are made when first asked for."""
 
+    name = "onnx"
     looks_ahead = False
     keeps_rows = False
     scoring_budget = 2048

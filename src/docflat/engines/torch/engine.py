@@ -49,6 +49,8 @@ def moved(array: Array, device: torch.device) -> Tensor:
 class TorchEngine:
     """As `Engine`. What it is asked of its model's device and type holds for the model as it is then."""
 
+    name = "torch"
+
     def __init__(self, model: Transformer) -> None:
         self.model = model
 

@@ -53,7 +53,8 @@ def signature_of_text(sources: Sequence[str], references: Sequence[str], transla
 
 
 def _signature(settings: Mapping[str, object], translator: Translator) -> str:
-    parts = {**settings, "precision": translator.precision, "version": f"docflat-{__version__}"}
+    engine = translator.model.engine
+    parts = {**settings, "precision": engine.precision, "engine": engine.name, "version": f"docflat-{__version__}"}
     return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 
