@@ -21,6 +21,7 @@ from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
 from docflat.support.punctuation import SENTENCE_ENDS
 from docflat.translation.repairing import repair, translate_and_repair
+from docflat.translation.untranslatable import is_foreign, split_endless
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Translator:
         self, documents: list[list[str]], settings: DecodingSettings, done: Callable[[int], None]
     ) -> list[list[str]]:
         pieces = [[self._pieces(text) for text in document] for document in documents]
-        source = [[ids for sentence in document for ids in sentence] for document in pieces]
+        source = [[ids for sentence in document for ids, _ in sentence] for document in pieces]
         told = _Told(sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done)
         target = self.decoder.decode(source, settings, told.hear)
         told.finish()
@@ -128,7 +129,7 @@ class Translator:
         for document, cut, translated in zip(documents, pieces, target, strict=True):
             each = iter(translated)
             translations.append(
-                [self._join(text, islice(each, len(ids))) for text, ids in zip(document, cut, strict=True)]
+                [self._join(text, parts, islice(each, len(parts))) for text, parts in zip(document, cut, strict=True)]
             )
         if self._editor is not None:
             pairs = [list(zip(*sides, strict=True)) for sides in zip(documents, translations, strict=True)]
@@ -141,16 +142,30 @@ class Translator:
             return None
         return replace(self, model=self.edit_with, first_pass=None, edit_with=None).editor()
 
-    def _pieces(self, text: str) -> list[Ids]:
-        """A sentence longer than anything in training is translated in pieces."""
+    def _pieces(self, text: str) -> list[tuple[Ids, str]]:
+        """A sentence longer than anything in training is translated in pieces: ids, or what stays as it is."""
+        if not text.strip() or is_foreign(text, self.languages and self.languages[0]):
+            return [([], "")]
         limit = max(1, self.model.config.rows.max_tokens // 2)
-        return split_long(text, self.model.subwords, limit) if text.strip() else [[]]
+        pieces: list[tuple[Ids, str]] = []
+        for number, part in enumerate(split_endless(text)):
+            if number % 2:
+                pieces.append(([], part))
+            elif part.strip():
+                whole = split_long(part, self.model.subwords, limit)
+                # What is cut anyway is cut finer: pieces are decoded side by side, and cost less the shorter they are.
+                cut = split_long(part, self.model.subwords, max(1, limit // 2)) if len(whole) > 1 else whole
+                pieces += [(ids, "") for ids in cut]
+        return pieces
 
-    def _join(self, text: str, pieces: Iterable[Ids]) -> str:
+    def _join(self, text: str, pieces: Iterable[tuple[Ids, str]], translated: Iterable[Ids]) -> str:
         """The translation of a sentence, of the translations of its pieces."""
-        joined = " ".join(one_line(self.model.subwords.decode(ids)) for ids in pieces)
-        # A model may write nothing but blanks; a sentence that is left as it was is at least not lost.
-        return joined or one_line(text)
+        decode = self.model.subwords.decode
+        joined = " ".join(kept or one_line(decode(ids)) for (_, kept), ids in zip(pieces, translated, strict=True))
+        # A model may write nothing but blanks, or half of a character that it never learned; a sentence that is left
+        # as it was is at least not lost.
+        lost = not joined or ("\ufffd" in joined and "\ufffd" not in text)
+        return one_line(text) if lost else joined
 
     def stream(self, sentences: Iterable[str], repairs: bool = True, **settings: Any) -> Iterator[str]:
         """Translate one document as it comes, however long: the mode `stream`.
@@ -158,21 +173,21 @@ class Translator:
         A translation comes when half a `window` of sentences after it has been read; the first, when all of one has.
         """
         passes = self.decoder.passes(self.decoder.settings(mode="stream", **settings))
-        waiting: deque[tuple[str, int]] = deque()  # sentences that were read, and how many pieces each has
+        waiting: deque[tuple[str, list[tuple[Ids, str]]]] = deque()  # sentences that were read, and their pieces
 
         def pieces() -> Iterator[Ids]:
             for text in sentences:
                 cut = self._pieces(text)
-                waiting.append((text, len(cut)))
-                yield from cut
+                waiting.append((text, cut))
+                yield from (ids for ids, _ in cut)
 
         translated: list[Ids] = []
         for _, ids in passes.stream([pieces()]):
             translated.append(ids)
-            text, number = waiting[0]
-            if len(translated) == number:
+            text, cut = waiting[0]
+            if len(translated) == len(cut):
                 waiting.popleft()
-                yield repair(text, self._join(text, translated), self.languages if repairs else None).text
+                yield repair(text, self._join(text, cut, translated), self.languages if repairs else None).text
                 translated = []
 
     def translate_file(
