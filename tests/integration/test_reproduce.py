@@ -201,6 +201,24 @@ def test_two_workers_share_the_jobs(killed: Path, tmp_path: Path):
     assert "on other data" in stderr
 
 
+def test_a_corpus_of_ones_own_in_other_languages_has_all_tables(killed: Path, tmp_path: Path):
+    """With the base recipe, as it has none; an analysis that the paper has of TED; no German, so no pronouns."""
+    data = tmp_path / "data" / "minutes"
+    shutil.copytree(killed / "data" / "ted", data)
+    for old, new in (("en", "fr"), ("de", "en")):
+        (data / f"test.{old}").rename(data / f"test.{new}")
+    words = [f"--data={data.parent}", "--datasets=minutes", "--languages", "fr", "en", "--select=table3,discourse"]
+    out = tmp_path / "out"
+    choice = [*words, "--systems=sent2sent,docflat-c", *SETTINGS, *QUICK]
+    status, _, stderr = reproduce(out, *choice, tiny=False)
+    assert status == 0, stderr
+    assert {("minutes/docflat-c-encoder-only", "bleu", 16), ("minutes/docflat-c", "accuracy", 0)} <= set(keys(out))
+    assert (out / "jobs/minutes/docflat-c/test.16.en").exists()
+    text = (out / "report.md").read_text()
+    assert "## Table 3: flat-batch attention by side, minutes" in text
+    assert "counted for German only" in text
+
+
 def test_systems_are_tested_on_other_test_sets(tmp_path: Path):
     """The numbers are those of sacreBLEU for the files, and the other set may come later."""
     choice = ["--datasets=europarl", "--systems=sent2sent,doc2doc", *QUICK]
