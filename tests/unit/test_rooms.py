@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,3 +64,14 @@ def test_every_room_says_what_comes_in_and_what_goes_out() -> None:
     for init in SOURCE.rglob("*/__init__.py"):
         text = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
         assert re.search(r"In comes? .*out comes? ", text, re.DOTALL), f"{init}: In come ...; out come ..."
+
+
+def test_the_picture_of_the_rooms_is_current() -> None:
+    """Else: python docs/rooms.py."""
+    docs = Path(__file__).parents[2] / "docs"
+    spec = importlib.util.spec_from_file_location("rooms", docs / "rooms.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (docs / "rooms.svg").read_text(encoding="utf-8") == module.draw(ROOMS)

@@ -93,21 +93,23 @@ def _add_decoding(parser: ArgumentParser) -> None:
         "--mode",
         choices=("auto", "edit", "two-pass", "sequential", "stream", "sentence"),
         default="auto",
-        help="edit: every sentence by itself, and again with its context only where that objects to a word; two-pass: "
-        "every sentence by itself, then again with its context; sequential, stream: after the final translations "
-        "before it, in blocks or in a window that moves along; sentence: without context (default: what suits the "
-        "model)",
+        help="edit: translates every sentence by itself, then those anew whose context makes a word unlikely; "
+        "two-pass: translates every sentence by itself, then all of them anew, each with its context and the first "
+        "translations around it; sequential: translates in order, with the final translations of the sentences before; "
+        "stream: the same, within a window that moves along the document, for input without an end; sentence: uses no "
+        "context; auto: chooses what suits the model (default: auto)",
     )
     parser.add_argument(
         "--tolerance",
         type=float,
         metavar="X",
-        help="in mode edit: context objects to a word where it lowers its log-probability by more (default: 0.4)",
+        help="in mode edit: a word is unlikely if context lowers its log-probability by more than X (default: 0.4)",
     )
     parser.add_argument(
         "--global-context",
         choices=("partial", "first-pass"),
-        help="what is seen of other sentences' translations in the second pass (default: first-pass)",
+        help="in mode two-pass, what a sentence sees of others in the second pass: their first translations "
+        "(first-pass, the default), or only what is translated anew so far (partial)",
     )
     parser.add_argument(
         "--first-pass",
@@ -131,7 +133,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
     )
     no_shortlist = "weigh all words at every step, not only those that the source's can become"
     parser.add_argument("--no-shortlist", action="store_true", help=no_shortlist)
-    repairs = "leave numbers, hours and full stops as the model writes them, right or wrong"
+    repairs = "do not put right numbers and hours that the model writes wrong"
     parser.add_argument("--no-repairs", action="store_true", help=repairs)
     window = "sentences of a document that see each other (default: as the model was trained, or 16)"
     parser.add_argument("--window", type=whole(1), metavar="N", help=window)

@@ -101,6 +101,7 @@ class FlatBatch:
     labels: Array  # (target current,) what follows each token of the target's current sentences
 
 
+# Long: one pass over a batch, whose arrays all of its steps share.
 def flatten_side(
     sentences: Sentences,
     rows: Rows,

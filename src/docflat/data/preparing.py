@@ -52,6 +52,7 @@ class Prepared:
     dropped: dict[str, dict[str, int]]  # pairs that cleaning left out of a part, by what is wrong with them
 
 
+# Long: the steps of a verb in their order, each a call.
 def prepare(
     pairs: Sequence[FilePair],
     out: str | os.PathLike[str],

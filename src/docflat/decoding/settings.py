@@ -13,6 +13,8 @@ GlobalContextKind = Literal["partial", "first-pass"]
 
 @dataclass(frozen=True)
 class DecodingSettings:
+    """How documents are decoded."""
+
     mode: Mode = "two-pass"
     global_context: GlobalContextKind = "first-pass"  # what rows see of each other's target side in the second pass
     beam: int = 5

@@ -16,6 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 12, 28, 44
 SYMBOLS = ("circle", "square", "diamond", "triangle")
 
 
+# Long: a picture from top to bottom.
 def chart(kind: str, title: str, places: Sequence[str], series: Sequence[Series], axes: tuple[str, str]) -> str:
     """One panel. kind: lines or bars."""
     values = [value for _, row in series for value in row if value is not None]

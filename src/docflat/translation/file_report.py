@@ -23,6 +23,7 @@ class FileReport:
 
     @property
     def segments(self) -> int:
+        """Segments of the file."""
         return len(self.plans)
 
     @property

@@ -38,6 +38,7 @@ def export_int8(model: Path, out: Path, force: bool = False) -> None:
         save_in_parts(pack(read_weights(model / "model.safetensors")), partial)
 
 
+# Long: the names of another's weights, one after the other.
 def export_ctranslate2(folder: ModelFolder, out: Path, quantization: str | None = "int8", force: bool = False) -> None:
     """Write a model that `ctranslate2.Translator` loads. quantization: as CTranslate2 names it; None: float32."""
     try:

@@ -136,6 +136,7 @@ def _score(log_probability, length, PENALTY: tl.constexpr):
     return log_probability.to(tl.float64) / power
 
 
+# Long: a kernel is one function.
 @triton.jit(do_not_specialize=["p_step", "p_row", "w_step", "w_row"])  # nothing is to be had for another compilation
 def _merge_kernel(
     found, words, limits, lengths, scores, live, finished, best_score, best_length, best_parent,

@@ -96,6 +96,7 @@ def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Ten
 
 
 # Numbers that differ between batches make no kernel of their own: to compile one takes a second.
+# Long: a kernel is one function.
 @triton.jit(do_not_specialize=["rows", "queries", "given", "parts", "h_row", "b_row", "b_query"])
 def _own_kernel(
     query, new_key, new_value, key, value, hidden, bias, newest, highests, totals, mixes, output,
@@ -195,6 +196,7 @@ def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(x.contiguous() for x in tensors)
 
 
+# Long: a kernel is one function.
 @triton.jit(do_not_specialize=["rows", "beam", "given"])
 def _shared_kernel(
     query, key, value, starts, ends, bias, place, group_rows, highests, totals, mixes,

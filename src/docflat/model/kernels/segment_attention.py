@@ -110,6 +110,7 @@ def _weights_and_slopes(
     return weights.to(q.dtype), slopes.to(q.dtype)
 
 
+# Long: a kernel is one function.
 @triton.jit(do_not_specialize=["segments"])
 def _backward_kernel(
     query, key, value, output, norms, slope, q_starts, k_starts, to_query, to_key, to_value, segments,
