@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -24,6 +25,7 @@ from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.systems import SYSTEMS, System
 from docflat.systems.docflat import FlatBatchAttention
+from docflat.systems.gtrans import GTrans
 
 PAD, BOS, EOS, MASK = range(4)
 TEXT_SIZE, INDEX_TOKENS = 24, 6
@@ -301,3 +303,12 @@ def slow_flat_batch(module: Any, norm: torch.nn.LayerNorm, h: Tensor, sees: Sequ
     for n, a in zip(within, read, strict=True):
         flat[n] = slow_gate(module, h[n], a)
     return torch.stack([slow_norm(norm, x) for x in flat])
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random models rarely stop by themselves; a low limit keeps the slow loops short."""
+    from decoding_checks import limit_of
+
+    for model in (Transformer, GTrans):
+        monkeypatch.setattr(model, "longest", lambda self, tokens: limit_of(tokens))

@@ -17,7 +17,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from test_decoding import CLOSE, decoder_for, limit_of, modes, translator_for, window_around
 from torch import Tensor
 
 import docflat.engines.torch.engine
@@ -35,6 +34,7 @@ from conftest import (
     random_documents,
     rows_for,
 )
+from decoding_checks import CLOSE, decoder_for, limit_of, modes, translator_for, window_around
 from docflat import Translator
 from docflat.cli import dispatch as cli
 from docflat.data.rows import Rows

@@ -12,7 +12,6 @@ import signal
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -25,10 +24,9 @@ from docflat.engines.torch.engine import on_torch
 from docflat.evaluation.discourse import DISCOURSE
 from docflat.model.sizes import ModelSizes
 from docflat.reproduce import runs, workers
-from docflat.reproduce.chart import chart, nice_ticks
 from docflat.reproduce.exports import as_csv, as_latex
 from docflat.reproduce.grid import CONTROL, DATASETS, IN_COMPANY, Cell, Job, Measure, jobs_of, paper, set_of
-from docflat.reproduce.measuring import SharedFirstPass, updates_per_second
+from docflat.reproduce.measuring import SharedFirstPass
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
 from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
@@ -278,17 +276,6 @@ def test_each_worker_gets_a_gpu_in_turn(monkeypatch: pytest.MonkeyPatch):
     assert started == [(["-m", "docflat", "reproduce", "--worker"], gpu) for gpu in ("2", "GPU-5", "2")]
 
 
-def test_updates_a_second_leave_out_what_compiling_takes(tmp_path: Path):
-    """Five stretches of 100 updates, 1000 tokens each: 40 s for the first, 10 s for each of the others."""
-    stage = tmp_path / "stage-1"
-    stage.mkdir()
-    (stage / "result.json").write_text(json.dumps({"steps": 500, "seconds": 80.0}))
-    speeds = [1e5 / seconds for seconds in (40, 10, 10, 10, 10)]
-    lines = [{"step": 0, "kind": "validation"}, *({"kind": "train", "target_tokens_per_second": one} for one in speeds)]
-    (stage / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert updates_per_second(tmp_path) == pytest.approx(10)
-
-
 # The report
 
 
@@ -472,22 +459,6 @@ def test_numbers_name_their_run_commit_seed_data_and_command():
     assert "2. 1 numbers; commit def5678" in text
     assert "ted/abd: run 2, seed 2, data 0123456789ab" in text
     assert "docflat train a.yaml" in text
-
-
-@pytest.mark.parametrize("span", [(24.96, 25.81), (-1.08, 11.59), (0.0, 0.0), (0.2942, 0.3216), (3.0, 3.0), (-5, -5)])
-def test_ticks_are_few_even_and_reach_both_ends(span: tuple[float, float]):
-    ticks = nice_ticks(*span)
-    assert ticks[0] <= span[0] + 1e-9
-    assert ticks[-1] >= span[1] - 1e-9
-    assert 2 <= len(ticks) <= 8
-    gaps = [b - a for a, b in pairwise(ticks)]
-    assert max(gaps) == pytest.approx(min(gaps))
-
-
-def test_a_curve_leaves_out_what_was_not_run():
-    drawn = chart("lines", "measured", ["1", "2", "3"], [("abd", [1.0, None, 2.0])], ("size", "BLEU"))
-    assert drawn.count("<circle") == 2
-    assert "not run" in chart("lines", "measured", ["1"], [("abd", [None])], ("size", "BLEU"))
 
 
 def test_cells_know_what_they_need():
