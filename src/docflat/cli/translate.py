@@ -88,7 +88,7 @@ def _add_lines(parser: ArgumentParser) -> None:
     add_number(parser, "--max-line-length", limits.line_length, "characters of a line, at most")
 
 
-def _add_decoding(parser: ArgumentParser) -> None:
+def _add_mode(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
         choices=("auto", "edit", "two-pass", "sequential", "stream", "sentence"),
@@ -123,6 +123,10 @@ def _add_decoding(parser: ArgumentParser) -> None:
         metavar="MODEL",
         help="a document model that changes words of the translations which context asks for, as docflat edit does",
     )
+
+
+def _add_decoding(parser: ArgumentParser) -> None:
+    _add_mode(parser)
     add_number(parser, "--beam", 5, "hypotheses a sentence")
     parser.add_argument(
         "--length-penalty",
