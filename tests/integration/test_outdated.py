@@ -181,6 +181,11 @@ def test_a_text_in_the_place_of_a_file(translate: Translate, capsys: Capture):
     assert capsys.readouterr().err == f"docflat: error: Hello world: {hint}\n"
 
 
+def test_a_language_that_the_model_does_not_read(translate: Translate, capsys: Capture):
+    assert cli.run(["translate", "in/a.txt", "--source-language", "fr"]) == 2
+    assert "this model translates from en, not from fr; name another" in capsys.readouterr().err
+
+
 def test_limits(translate: Translate, capsys: Capture):
     Path("x.en").write_text("a\n" * 20)
     assert translate("x.en", "--max-lines", "19") == 2

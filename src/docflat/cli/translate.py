@@ -21,7 +21,7 @@ from docflat.cli.arguments import (
     whole,
 )
 from docflat.cli.outputs import add_force, check_file
-from docflat.cli.translate_files import check_options, translate_files
+from docflat.cli.translate_files import check_options, settle_language, translate_files
 from docflat.cli.translate_jobs import Job, Output, plan_jobs
 from docflat.cli.translate_lines import Limits, Pair
 from docflat.support.console import progress, warn
@@ -67,7 +67,7 @@ def _add_files(parser: ArgumentParser) -> None:
     language = "of HTML: the language that the page names; of PO and XLIFF: put into a file that names none"
     parser.add_argument("--target-language", metavar="CODE", help=language)
     parser.add_argument(
-        "--source-language", default="en", metavar="CODE", help="whose rules split text into sentences (default: en)"
+        "--source-language", metavar="CODE", help="whose rules split text into sentences (default: the model's, or en)"
     )
     terms = "of formats: a file of terms that stay as they are, one a line, such as names"
     parser.add_argument("--keep-terms", type=Path, metavar="FILE", help=terms)
@@ -185,6 +185,7 @@ def run(arguments: Namespace) -> None:
 
     if arguments.changes and arguments.mode == "sentence":
         raise InputError("without context there are no changes to show: --changes does not go with --mode sentence")
+    settle_language(arguments)
     jobs = plan_jobs(arguments)
     check_options(jobs, arguments)
     _check_page(jobs, arguments)

@@ -291,6 +291,15 @@ def _short(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
+def settle_language(arguments: Namespace) -> None:
+    """The language of the source is the model's."""
+    languages = languages_of(arguments.model)
+    source = arguments.source_language
+    if languages and source is not None and source[:2].lower() != languages[0]:
+        raise InputError(f"this model translates from {languages[0]}, not from {source}; name another", arguments.model)
+    arguments.source_language = source or (languages[0] if languages else "en")
+
+
 def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     """No option is passed over in silence."""
     if arguments.keep_terms and any(job.lines for job in jobs):

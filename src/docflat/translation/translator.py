@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from docflat.data.rows import Ids
 from docflat.data.subwords import Subwords
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BLANKS = re.compile(r"\s+")
 
 
-@dataclass
+@dataclass(repr=False)
 class Translator:
     """Translates documents, each a list of sentences. Sentences in = sentences out."""
 
@@ -79,11 +79,31 @@ class Translator:
         """What it computes in."""
         return self.model.engine.precision
 
-    def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]:
-        """Translate one document. Settings are those of `translate_documents`."""
-        if isinstance(sentences, str):
-            raise TypeError("a document is a list of sentences, not one text")
-        return next(self.translate_documents([sentences], **settings))
+    @overload
+    def translate(self, sentences: str, **settings: Any) -> str: ...
+    @overload
+    def translate(self, sentences: Sequence[str], **settings: Any) -> list[str]: ...
+    def translate(self, sentences: str | Sequence[str], **settings: Any) -> str | list[str]:
+        """Translate one document: its sentences, or a text, which is cut into them; what is between them stays.
+
+        Settings are those of `translate_documents`.
+        """
+        if not isinstance(sentences, str):
+            return next(self.translate_documents([sentences], **settings))
+        from docflat.translation.sentences import split_sentences
+
+        text, places = sentences, split_sentences(sentences, self.languages[0] if self.languages else "en")
+        parts, end = [], 0
+        for (start, last), translation in zip(
+            places, self.translate([text[slice(*place)] for place in places], **settings), strict=True
+        ):
+            parts += [text[end:start], translation]
+            end = last
+        return "".join([*parts, text[end:]])
+
+    def __repr__(self) -> str:
+        pair = "-".join(self.languages) if self.languages else "unknown languages"
+        return f"<Translator {pair}, {self.model.system.name}, {self.precision}>"
 
     def translate_documents(
         self,

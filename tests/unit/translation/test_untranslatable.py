@@ -59,3 +59,10 @@ def test_around_a_word_without_an_end(translator: Translator):
 def test_half_a_character_is_never_written(translator: Translator, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(type(translator.model.subwords), "decode", lambda self, ids: "Haus \ufffd")
     assert translator.translate(["A house 龘."]) == ["A house 龘."]
+
+
+def test_a_text_is_a_document(translator: Translator):
+    text = " He sleeps.  She sleeps.\n\nThey sleep.\n"
+    he, she, they = translator.translate(["He sleeps.", "She sleeps.", "They sleep."])
+    assert translator.translate(text) == f" {he}  {she}\n\n{they}\n"
+    assert repr(translator).startswith("<Translator en-de, docflat")
