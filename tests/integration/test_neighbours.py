@@ -5,6 +5,7 @@ Bit for bit: not only the words, but every log-probability that they were chosen
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,9 +32,9 @@ OTHERS = [
 SETTINGS = [{"mode": "sentence"}, {"mode": "two-pass", "window": 4}, {"mode": "sequential"}, {"mode": "edit"}]
 
 
-@pytest.fixture(scope="module", params=["int8", "fp32"])
-def translator(request: pytest.FixtureRequest) -> Translator:
-    return load(request.param)
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return load("int8")
 
 
 def load(precision: str, threads: int = 1) -> Translator:
@@ -50,7 +51,9 @@ def numbers(translator: Translator, documents: list[list[str]], number: int, bat
     return [(draft.tokens, list(draft.log_probabilities)) for draft in drafts[number]] + [scores[number]]
 
 
-def test_no_number_depends_on_other_documents_or_the_batch(translator: Translator) -> None:
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+def test_no_number_depends_on_other_documents_or_the_batch(precision: str) -> None:
+    translator = load(precision)
     expected = numbers(translator, [DOCUMENT], 0, batch_size=64)
     assert numbers(translator, [*OTHERS, DOCUMENT], 3, batch_size=64) == expected
     for batch_size in (1, 3):
@@ -101,3 +104,16 @@ def test_no_document_of_lines_depends_on_others(tmp_path: Path) -> None:
         assert run(["translate", "--lines", "--engine", "onnx", "--threads", "1", *files]) == 0
     alone = (tmp_path / "one.de").read_text(encoding="utf-8")
     assert (tmp_path / "all.de").read_text(encoding="utf-8").split("\n\n")[-1] == alone
+
+
+def test_no_document_of_a_bulk_run_depends_on_others(tmp_path: Path) -> None:
+    targets = []
+    for name, documents in (("one", [DOCUMENT]), ("all", [*OTHERS, DOCUMENT])):
+        lines = "".join(json.dumps({"source": document}) + "\n" for document in documents)
+        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+        out = tmp_path / f"{name}.out"
+        assert run(["bulk", str(tmp_path / f"{name}.jsonl"), "-o", str(out), "--workers", "1"]) == 0
+        (part,) = (out / "parts").glob("*/*.jsonl")
+        targets.append(json.loads(part.read_text(encoding="utf-8").splitlines()[-1])["target"])
+    assert len(targets[0]) == len(DOCUMENT)
+    assert targets[1] == targets[0]
