@@ -22,7 +22,7 @@ _LABELLED = re.compile(  # 100,200 and 300,400 after it share a label
     rf"(?:\b(?:{'|'.join(LABELS.split())})\b\.?|#)[\s:#(=]*(?:[0-9.,;/]+\s+(?:(?:and|or|to)\s+)?)*$", re.IGNORECASE
 )
 _REACH = 200  # characters before a number in which its label is
-_NUMBER = re.compile(r"(?<![\w.,])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
+_NUMBER = re.compile(r"(?<![\w.,:])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _TWICE = re.compile(r"([0-9]{3}),\1")  # a size, such as 200,200
 _LISTED = (re.compile(r"[0-9],\s*$"), re.compile(r",\s*[0-9]"))  # 96, 107,109, 111: a blank is missing

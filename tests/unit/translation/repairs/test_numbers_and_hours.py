@@ -37,6 +37,7 @@ from docflat.translation.repairs.numbers_german import localize_cells, localize_
         ("a size of 200,200", "eine Größe von 200,200", "eine Größe von 200,200"),
         ('the output is "1,000"', 'die Ausgabe ist "1,000"', 'die Ausgabe ist "1,000"'),
         ("the separator is , as in 1,000", "der Trenner ist , wie in 1,000", "der Trenner ist , wie in 1,000"),
+        ("his projects.:121,154 He", "seine Projekte:121,154 er", "seine Projekte:121,154 er"),
         ("at 5,829% on Monday", "bei 5,829% am Montag", "bei 5,829% am Montag"),
         # Numbers as in English that say the same.
         ("It weighs 1.5 kg.", "Es wiegt 1.5 kg.", "Es wiegt 1.5 kg."),
