@@ -79,6 +79,22 @@ def test_two_processes_share_the_work(both: tuple[Path, Path]):
         ]
 
 
+def test_ray_train_does_what_torchrun_does(data: Path, both: tuple[Path, Path], tmp_path: Path):
+    """Two processes add up in one order: the same bytes."""
+    pytest.importorskip("ray.train", reason="ray is not installed: pip install 'docflat[bulk]'")
+    recipe = write_recipe(tmp_path, recipe_mapping(data, tmp_path / "ray", *STAGES))
+    done = subprocess.run(
+        [sys.executable, "-m", "docflat", "train", str(recipe), "--engine", "ray", "--workers", "2", "--json"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('"stage": 2') == 1
+    for name in ("stage-1/model/model.safetensors", "model/model.safetensors"):
+        assert (tmp_path / "ray" / name).read_bytes() == (both[1] / name).read_bytes()
+
+
 def run_by_hand(recipe: Path, world: int = 2) -> list[tuple[int, str]]:
     """Start the processes as torchrun does, without its own error report; status and stderr of each."""
     with socket.socket() as free:

@@ -6,8 +6,9 @@ import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from docflat.cli.arguments import add_json
+from docflat.cli.arguments import add_json, whole
 from docflat.support.console import print_rows
+from docflat.support.errors import InputError
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -15,6 +16,10 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("recipe", nargs=1, metavar="RECIPE", help=recipe)
     more = "a further recipe, or a setting instead of the recipe's, such as stages.1.max_steps=200"
     parser.add_argument("more", nargs="*", default=[], metavar="RECIPE|key=value", help=more)
+    ray = "ray: processes of Ray Train, which go on from the last checkpoint when one is lost (default: this process)"
+    parser.add_argument("--engine", choices=("torch", "ray"), default="torch", help=ray)
+    parser.add_argument("--workers", type=whole(1), default=1, metavar="N", help="processes of Ray Train (default: 1)")
+    parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster (default: a Ray of this machine)")
     add_json(parser)
 
 
@@ -24,6 +29,14 @@ def run(arguments: Namespace) -> None:
 
     files = [*arguments.recipe, *(one for one in arguments.more if "=" not in one)]
     overrides = [one for one in arguments.more if "=" in one]
-    results = train(load_recipe([Path(file) for file in files], overrides))
+    recipe = load_recipe([Path(file) for file in files], overrides)
+    if arguments.engine == "ray":
+        from docflat.training.ray_train import train_on_ray
+
+        results = train_on_ray(recipe, arguments.workers, arguments.address)
+    elif arguments.workers > 1 or arguments.address:
+        raise InputError("--workers and --address are of Ray Train: say --engine ray, or start docflat by torchrun")
+    else:
+        results = train(recipe)
     if os.environ.get("RANK", "0") == "0":  # torchrun starts several of us
         print_rows(results, arguments.json)
