@@ -17,7 +17,7 @@ from bulk.stub_model import Stub, translated, write_json_lines
 from docflat.bulk.merge import merge
 from docflat.bulk.plan import Plan
 from docflat.bulk.receipts import write_report
-from docflat.cli.translate_lines import translate_lines
+from docflat.cli.translate_lines import Limits, translate_lines
 from docflat.support.errors import InputError
 
 Run = Callable[..., Plan]
@@ -134,7 +134,7 @@ def test_text_in_shards_is_what_docflat_translate_makes_of_the_whole(
     marking: Any = (settings.get("boundaries", "auto"), None, None)
     one, other = (tmp_path / f"{which}{Path(file).suffix}" for which in ("one", "other"))
     merge(plan, one)
-    translate_lines(path, other, marking, Stub, lambda n: None, lambda pairs: None, {})  # type: ignore[arg-type,return-value]
+    translate_lines(path, other, marking, Stub, lambda n: None, lambda pairs: None, {}, Limits())  # type: ignore[arg-type,return-value]
     assert one.read_bytes() == other.read_bytes()
 
 
