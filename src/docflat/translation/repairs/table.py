@@ -1,6 +1,6 @@
 """The table of repairs: which run on the translations of which language pair, in their order.
 
-docs/repairs.md has their measured rates; what changed more than one human translation in a thousand is not here.
+docs/repairs.md has their measured rates, and those of what is not here any more.
 """
 
 from __future__ import annotations
