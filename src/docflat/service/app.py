@@ -122,9 +122,9 @@ def make_app(service: Service) -> ASGIApp:
     async def http_problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 405:
-            found = answer(Problem(405, "method", method=request.method), request)
-            found.headers.update(error.headers or {})
-            return found
+            refusal = answer(Problem(405, "method", method=request.method), request)
+            refusal.headers.update(error.headers or {})
+            return refusal
         return answer(Problem(404, "not_found"), request)
 
     async def gone(request: Request, error: Exception) -> Response:

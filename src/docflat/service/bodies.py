@@ -98,16 +98,16 @@ async def read_parameters(request: Request) -> Parameters:
 
 def _lists(items: Any) -> dict[str, Any]:
     """Names that come once have a value, those that come again a list."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in items:
         name = name.removesuffix("[]")
-        if name not in found:
-            found[name] = value
-        elif isinstance(found[name], list):
-            found[name].append(value)
+        if name not in values:
+            values[name] = value
+        elif isinstance(values[name], list):
+            values[name].append(value)
         else:
-            found[name] = [found[name], value]
-    return found
+            values[name] = [values[name], value]
+    return values
 
 
 async def read_json(request: Request) -> dict[str, Any]:

@@ -39,13 +39,13 @@ async def translate(request: Request) -> Response:
     translated, language = texts, base(target)
     if model is not None:
         unrelated = is_unrelated(request, parameters)
-        given = parameters.text("context", "")
+        context = parameters.text("context", "")
         asked = TextRequest(
             model,
             tuple(texts),
             tags or "text",
             split,
-            () if unrelated else (*service.context_of(request, model), *([given] if given.strip() else [])),
+            () if unrelated else (*service.context_of(request, model), *([context] if context.strip() else [])),
             context_used=not unrelated,
             glossary=tuple(glossary_of(request, service, parameters, model).items()),
             tags=_tag_rules(parameters),

@@ -81,8 +81,8 @@ async def create_one(request: Request) -> Response:
 
 
 async def list_ones(request: Request) -> Response:
-    found = [each for each in _glossaries(request).all_of(request.state.owner) if len(each.dictionaries) == 1]
-    return JSONResponse({"glossaries": [_describe_one(glossary) for glossary in found]})
+    glossaries = [each for each in _glossaries(request).all_of(request.state.owner) if len(each.dictionaries) == 1]
+    return JSONResponse({"glossaries": [_describe_one(glossary) for glossary in glossaries]})
 
 
 async def show_one(request: Request) -> Response:
@@ -137,8 +137,8 @@ async def create(request: Request) -> Response:
 
 
 async def list_all(request: Request) -> Response:
-    found = _glossaries(request).all_of(request.state.owner)
-    return JSONResponse({"glossaries": [_describe(glossary) for glossary in found]})
+    glossaries = _glossaries(request).all_of(request.state.owner)
+    return JSONResponse({"glossaries": [_describe(glossary) for glossary in glossaries]})
 
 
 async def show(request: Request) -> Response:
@@ -164,8 +164,8 @@ async def entries(request: Request) -> Response:
     pair = base(parameters.text("source_lang")), base(parameters.text("target_lang"))
     if pair not in glossary.dictionaries:
         raise Problem(404, "no_glossary")
-    found = glossary.dictionaries[pair]
-    described = {"source_lang": pair[0], "target_lang": pair[1], "entries": write_tsv(found), "entries_format": "tsv"}
+    terms = glossary.dictionaries[pair]
+    described = {"source_lang": pair[0], "target_lang": pair[1], "entries": write_tsv(terms), "entries_format": "tsv"}
     return JSONResponse({"dictionaries": [described]})
 
 

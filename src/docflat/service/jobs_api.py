@@ -44,19 +44,19 @@ def describe(service: Service, job: Job, language: str = "en") -> dict[str, Any]
 
 
 def _describe_file(service: Service, job: Job, file: JobFile, language: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"number": file.number, "name": file.name, "size": file.size, "state": file.state}
+    described: dict[str, Any] = {"number": file.number, "name": file.name, "size": file.size, "state": file.state}
     progress = service.jobs.running.get((job.id, file.number))
     if file.report is not None:
         sentences = file.report["sentences"]
-        found |= {"done": sentences, "total": sentences, "changed": file.report.get("changed")}
+        described |= {"done": sentences, "total": sentences, "changed": file.report.get("changed")}
     elif progress is not None and progress.total:
         left = progress.seconds_left
-        found |= {"done": progress.done, "total": progress.total}
-        found |= {"seconds_left": None if left is None else round(left)}
+        described |= {"done": progress.done, "total": progress.total}
+        described |= {"seconds_left": None if left is None else round(left)}
     if file.fault is not None:
         values = {name: value for name, value in file.fault.items() if name != "code"}
-        found |= {"code": file.fault["code"], "error": say(file.fault["code"], language, **values)}
-    return found
+        described |= {"code": file.fault["code"], "error": say(file.fault["code"], language, **values)}
+    return described
 
 
 def job_of(request: Request) -> Job:

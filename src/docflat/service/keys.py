@@ -53,12 +53,12 @@ class Keys:
 
     def owner(self, key: str) -> str | None:
         """Whose key it is. All are compared, each in constant time: how long it takes says nothing."""
-        found = None
-        given = _hash(key)
+        owner = None
+        hashed = _hash(key)
         for name, known in self.hashes.items():
-            if hmac.compare_digest(given, known):
-                found = name
-        return found
+            if hmac.compare_digest(hashed, known):
+                owner = name
+        return owner
 
 
 def add_key(path: Path, name: str) -> str:

@@ -61,8 +61,8 @@ def is_unrelated(request: Request, parameters: Parameters) -> bool:
     return parameters.flag("unrelated", False)
 
 
-def _detected(found: Detected) -> dict[str, object]:
-    return {"language": found.language, "confidence": round(100 * found.confidence, 1)}
+def _detected(detected: Detected) -> dict[str, object]:
+    return {"language": detected.language, "confidence": round(100 * detected.confidence, 1)}
 
 
 async def translate(request: Request) -> Response:
@@ -74,7 +74,7 @@ async def translate(request: Request) -> Response:
     format_ = parameters.choice("format", ("text", "html"), "text")
     alternatives = parameters.number("alternatives", 0, _MOST_ALTERNATIVES)
     listed = isinstance(parameters.values["q"], list)
-    model, found = await service.choose(source, target, texts)
+    model, detected = await service.choose(source, target, texts)
     others: list[list[str]] = [[] for _ in texts]
     translated = texts
     if model is not None:
@@ -88,8 +88,8 @@ async def translate(request: Request) -> Response:
             alone = await service.translate(request, TextRequest(model, tuple(texts), format_, context_used=False))
             others = [[text] if text != own else [] for text, own in zip(alone["texts"], translated, strict=True)]
     answer: dict[str, object] = {"translatedText": translated if listed else translated[0]}
-    if found is not None:
-        answer["detectedLanguage"] = [_detected(found) for _ in texts] if listed else _detected(found)
+    if detected is not None:
+        answer["detectedLanguage"] = [_detected(detected) for _ in texts] if listed else _detected(detected)
     if alternatives:
         answer["alternatives"] = others if listed else others[0]
     return JSONResponse(answer)

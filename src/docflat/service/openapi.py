@@ -128,10 +128,10 @@ def _texts(prefix: str) -> dict[tuple[str, str], Schema]:
 
 def _document(method: str) -> dict[tuple[str, str], Schema]:
     key: Schema = {"document_key": TEXT}
-    given: dict[str, Any] = {"query": key} if method == "GET" else {"body": key, "required": ("document_key",)}
+    way: dict[str, Any] = {"query": key} if method == "GET" else {"body": key, "required": ("document_key",)}
     return {
-        (method, "/v2/document/{id}"): _call("DeepL: state of a document", **given, schema=OBJECT),
-        (method, "/v2/document/{id}/result"): _call("DeepL: a translation", **given, answer="application/octet-stream"),
+        (method, "/v2/document/{id}"): _call("DeepL: state of a document", **way, schema=OBJECT),
+        (method, "/v2/document/{id}/result"): _call("DeepL: a translation", **way, answer="application/octet-stream"),
     }
 
 
@@ -225,10 +225,10 @@ def description() -> Schema:
     paths: dict[str, Schema] = {}
     for (method, path), call in OPERATIONS.items():
         names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-        given = [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in names]
-        known = {**call, "parameters": [*given, *call.get("parameters", [])]}
-        known["operationId"] = f"{method} {path}"
-        paths.setdefault(path, {})[method.lower()] = known
+        in_path = [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in names]
+        described = {**call, "parameters": [*in_path, *call.get("parameters", [])]}
+        described["operationId"] = f"{method} {path}"
+        paths.setdefault(path, {})[method.lower()] = described
     return {
         "openapi": "3.0.3",
         "info": {"title": "docflat", "version": __version__, "description": "Translation that reads the context"},

@@ -69,7 +69,7 @@ def _index(request: Request, status: int = 200, **values: Any) -> Response:
     words = {code[5:]: WORDING[code][language == "de"] for code in WORDING if code.startswith("page_")}
     models = service.settings.models
     pairs = [(model.name, name_of(model.source, language), name_of(model.target, language)) for model in models]
-    given: dict[str, Any] = {"text": "", "glossary": "", "terms": "", "compare": True, "pair": pairs[0][0], **values}
+    fields: dict[str, Any] = {"text": "", "glossary": "", "terms": "", "compare": True, "pair": pairs[0][0], **values}
     return render(
         request,
         "index.html",
@@ -79,7 +79,7 @@ def _index(request: Request, status: int = 200, **values: Any) -> Response:
         pairs=pairs,
         kinds=" ".join(FORMATS),
         words=words,
-        **given,
+        **fields,
     )
 
 
@@ -114,9 +114,9 @@ async def translate(request: Request) -> Response:
 
 
 def _with_problem(request: Request, problem: Problem, **values: Any) -> Response:
-    found = _index(request, problem.status, problem=problem.text(language_of(request)), **values)
-    found.headers.update(problem.headers)
-    return found
+    answer = _index(request, problem.status, problem=problem.text(language_of(request)), **values)
+    answer.headers.update(problem.headers)
+    return answer
 
 
 async def send_files(request: Request) -> Response:
@@ -179,10 +179,10 @@ async def set_key(request: Request) -> Response:
     key = parameters.text("key", "").strip()
     if service.keys is None or service.keys.owner(key) is None:
         return _with_problem(request, Problem(401, "key"))
-    found = RedirectResponse(f"{request.scope.get('root_path', '')}/?lang={language_of(request)}", 303)
+    answer = RedirectResponse(f"{request.scope.get('root_path', '')}/?lang={language_of(request)}", 303)
     secure = request.url.scheme == "https"
-    found.set_cookie(COOKIE, key, max_age=31_536_000, httponly=True, samesite="strict", secure=secure)
-    return found
+    answer.set_cookie(COOKIE, key, max_age=31_536_000, httponly=True, samesite="strict", secure=secure)
+    return answer
 
 
 async def static(request: Request) -> Response:

@@ -63,15 +63,15 @@ def connections_of(settings: Settings) -> type[H11Protocol]:
 def listen(settings: Settings) -> socket.socket:
     """The socket: taken before the models are loaded, so that a port in use is told at once."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((settings.host, settings.port))
+        listening.bind((settings.host, settings.port))
     except OSError as error:
-        found.close()
+        listening.close()
         reason = error.strerror or str(error)
         raise InputError(f"cannot listen on {settings.host}:{settings.port}: {reason}; --port takes another") from None
-    return found
+    return listening
 
 
 def url_of(settings: Settings, taken: socket.socket) -> str:

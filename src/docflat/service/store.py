@@ -98,8 +98,8 @@ class Store:
             return self._connection.execute(query, values).fetchall()
 
     def row(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
-        found = self.rows(query, values)
-        return found[0] if found else None
+        rows = self.rows(query, values)
+        return rows[0] if rows else None
 
     def change(self, query: str, values: Sequence[Any] = ()) -> int:
         """How many rows were changed."""

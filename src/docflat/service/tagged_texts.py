@@ -35,8 +35,8 @@ class TaggedText:
 
     def render(self, segments: Sequence[Segment]) -> str:
         parts = [self.between[0]]
-        for own, new, after in zip(self.segments, segments, self.between[1:], strict=True):
-            parts += [write_codes(restore_codes(own, new, pairs=True), escape), after]
+        for segment, new, after in zip(self.segments, segments, self.between[1:], strict=True):
+            parts += [write_codes(restore_codes(segment, new, pairs=True), escape), after]
         return "".join(parts)
 
 

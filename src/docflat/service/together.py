@@ -46,10 +46,10 @@ class Together:
     def translate_documents(
         self, documents: Iterable[Sequence[str]], chunk: int = 2000, done: Done = lambda n: None, **settings: Any
     ) -> Iterator[list[str]]:
-        given = list(documents)
-        if not given:
+        listed = list(documents)
+        if not listed:
             return iter(())
-        call = _Call(given, settings, done)
+        call = _Call(listed, settings, done)
         with self.condition:
             self.calls.append(call)
             self.condition.notify_all()

@@ -100,7 +100,7 @@ def translate_texts(translator: Translates, task: Message, done: Done) -> Messag
 
 def mark_in_text(text: str, rows: Sequence[Row]) -> list[Part]:
     """A whole translation in parts, as those of its sentences are."""
-    found: list[Part] = []
+    parts: list[Part] = []
     place = 0
     for row in rows:
         start = text.find("".join(part for part, _ in row["parts"]), place)
@@ -108,12 +108,12 @@ def mark_in_text(text: str, rows: Sequence[Row]) -> list[Part]:
             continue
         for part, instead in [(text[place:start], None), *row["parts"]]:
             place += len(part)
-            if instead is None and found and found[-1][1] is None:
-                found[-1] = (found[-1][0] + part, None)
+            if instead is None and parts and parts[-1][1] is None:
+                parts[-1] = (parts[-1][0] + part, None)
             else:
-                found.append((part, instead))
-    found.append((text[place:], None))
-    return [part for part in found if part[0]]
+                parts.append((part, instead))
+    parts.append((text[place:], None))
+    return [part for part in parts if part[0]]
 
 
 def _unsplit(translator: Translates, task: Message, done: Done, settings: Mapping[str, Any]) -> Message:

@@ -17,6 +17,7 @@ from .conftest import Running, Start
 def client(shared: Running) -> Iterator[deepl.DeepLClient]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("deepl.http_client.max_network_retries", 0)
+        patch.setattr("deepl.http_client.min_connection_timeout", 60.0)  # the machine may be busy with other tests
         patch.setattr("deepl.translator.time.sleep", lambda seconds: None)  # it asks every 5 seconds
         yield client_of(shared.url)
 
