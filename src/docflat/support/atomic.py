@@ -252,7 +252,10 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
     match = _PARTIAL.fullmatch(entry.name)
     if not match or match[3] != _check(match[2]) or entry.is_symlink():
         return False
-    return not hasattr(os, "geteuid") or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    try:
+        return not hasattr(os, "geteuid") or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except FileNotFoundError:  # another process has just given it its name
+        return False
 
 
 def _new_file(place: Path, mode: int) -> tuple[Path, int]:

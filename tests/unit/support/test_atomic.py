@@ -232,3 +232,15 @@ def test_names_as_long_as_they_can_be(tmp_path: Path):
     with whole_folder(tmp_path / ("d" * 255)):
         pass
     assert sorted(os.listdir(tmp_path)) == ["d" * 255, name]
+
+
+def test_a_file_that_another_process_finishes_under_the_look_for_leftovers_is_no_fault(tmp_path: Path) -> None:
+    partial = atomic.partial_name(tmp_path / "file")
+    partial.touch()
+    with os.scandir(tmp_path) as entries:
+        (entry,) = entries
+        assert atomic._is_ours(entry)
+    with os.scandir(tmp_path) as entries:
+        (entry,) = entries
+        partial.rename(tmp_path / "file")
+        assert not atomic._is_ours(entry)
