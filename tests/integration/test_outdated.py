@@ -183,7 +183,10 @@ def test_a_text_in_the_place_of_a_file(translate: Translate, capsys: Capture):
 
 def test_a_language_that_the_model_does_not_read(translate: Translate, capsys: Capture):
     assert cli.run(["translate", "in/a.txt", "--source-language", "fr"]) == 2
-    assert "this model translates from en, not from fr; name another" in capsys.readouterr().err
+    assert (
+        "there is no model from fr to de (there are en-de); `docflat import Helsinki-NLP/opus-mt-fr-de` gets one"
+        in capsys.readouterr().err
+    )
 
 
 def test_limits(translate: Translate, capsys: Capture):

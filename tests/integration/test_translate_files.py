@@ -157,7 +157,7 @@ def test_other_numbers_are_said(tmp_path: Path, capsys: Capture, monkeypatch: py
 def test_a_language_that_the_model_does_not_speak(tmp_path: Path, capsys: Capture):
     (tmp_path / "a.po").write_text('msgid "one"\nmsgstr ""\n')
     assert cli.run(["translate", str(tmp_path / "a.po"), "--target-language", "fr"]) == 2
-    assert capsys.readouterr().err.endswith("/en-de: this model translates into de, not into fr; name another\n")
+    assert capsys.readouterr().err.startswith("docflat: error: there is no model from en to fr (there are en-de)")
     assert cli.run(["translate", str(tmp_path / "a.po"), "--target-language", "de_AT"]) == 0
 
 

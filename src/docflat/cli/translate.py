@@ -64,11 +64,10 @@ def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
-    language = "of HTML: the language that the page names; of PO and XLIFF: put into a file that names none"
-    parser.add_argument("--target-language", metavar="CODE", help=language)
-    parser.add_argument(
-        "--source-language", metavar="CODE", help="whose rules split text into sentences (default: the model's, or en)"
-    )
+    source = "chooses the model, and whose rules split text into sentences (default: the model's, or en)"
+    parser.add_argument("--from", "--source-language", dest="source_language", metavar="CODE", help=source)
+    target = "chooses the model; HTML, and PO and XLIFF that name no language, get it (default: the model's)"
+    parser.add_argument("--to", "--target-language", dest="target_language", metavar="CODE", help=target)
     terms = "of formats: a file of terms that stay as they are, one a line, such as names"
     parser.add_argument("--keep-terms", type=Path, metavar="FILE", help=terms)
     glossary = "of formats: a file of terms and their translations, a term, a tab and its translation a line"

@@ -18,8 +18,9 @@ from docflat.formats import options_of
 from docflat.support.atomic import is_stdout, is_through
 from docflat.support.console import complain, detail, progress, report, warn
 from docflat.support.errors import InputError, SomeFailed
+from docflat.support.languages import language_code
 from docflat.translation.provenance import Notes, Origin, hash_file, hash_model
-from docflat.weights.shipped import languages_of
+from docflat.weights.shipped import ENGLISH_GERMAN, languages_of
 
 if TYPE_CHECKING:
     from docflat.translation.files import PlannedFile
@@ -292,7 +293,13 @@ def _short(text: str) -> str:
 
 
 def settle_language(arguments: Namespace) -> None:
-    """The language of the source is the model's."""
+    """The language of the source is the model's; where no other model is named, languages choose one."""
+    if arguments.model == ENGLISH_GERMAN:
+        wanted = (arguments.source_language or "en", arguments.target_language or "de")
+        if tuple(map(language_code, wanted)) != languages_of(ENGLISH_GERMAN):
+            from docflat.weights.installed import model_for
+
+            arguments.model = model_for(*wanted).folder
     languages = languages_of(arguments.model)
     source = arguments.source_language
     if languages and source is not None and source[:2].lower() != languages[0]:
