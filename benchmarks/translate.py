@@ -203,10 +203,11 @@ class Run:
         )
 
 
-def seconds(translate: Translate) -> float:
-    start = time.perf_counter()
+def seconds(translate: Translate, clock: str) -> float:
+    now = time.process_time if clock == "cpu" else time.perf_counter
+    start = now()
     translate()
-    return time.perf_counter() - start
+    return now() - start
 
 
 def write_profile(translate: Translate, file: Path) -> None:
@@ -254,7 +255,7 @@ class Bench:
                 taken = held + memory(device)[1] - now
                 # What CTranslate2 has on a GPU torch does not see.
                 seen = None if what == CTRANSLATE2 and device == "cuda" else taken
-                speed = tokens / seconds(translate)
+                speed = tokens / seconds(translate, options.clock)
                 say(f"{what} {kind}, batch {rows}: {speed:,.0f} target tokens/s before the rounds")
                 self.runs.append((Run(what, kind, rows, tokens, seen, start_up), translate))
                 if options.profile:
@@ -339,7 +340,7 @@ def serve(pipe: Connection, options: argparse.Namespace, name: str, kind: str) -
             bench.ours(name, kind)
         pipe.send([run for run, _ in bench.runs])
         for number in iter(pipe.recv, None):
-            pipe.send(seconds(bench.runs[number][1]))
+            pipe.send(seconds(bench.runs[number][1], options.clock))
 
 
 def engines(options: argparse.Namespace) -> list[tuple[str, str]]:
@@ -398,6 +399,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     sizes = "sentences a batch, separated by commas"
     parser.add_argument("--batch-sizes", type=lambda text: [int(n) for n in text.split(",")], default=[16], help=sizes)
+    clock = "cpu: seconds of all cores together, for a machine that is busy with other things"
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help=clock)
     parser.add_argument("--length", type=int, default=30, help="subwords a sentence")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)

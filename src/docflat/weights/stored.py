@@ -25,6 +25,7 @@ DTYPES = {
     "I16": np.int16,
     "I8": np.int8,
     "U8": np.uint8,
+    "U16": np.uint16,
     "BOOL": np.bool_,
 }
 

@@ -93,3 +93,20 @@ def test_an_onnxruntime_that_is_missing_or_old_is_named(
     monkeypatch.delitem(sys.modules, "docflat.engines.onnx.sessions")
     with pytest.raises(InputError, match=said):
         importlib.import_module("docflat.engines.onnx.sessions")
+
+
+def test_a_shortlist_is_read_from_the_folder_if_it_fits(folder: Path) -> None:
+    size = vocabulary_of(Subwords.load(folder / "tokenizer.json")).text_size
+    starts, words = np.arange(size + 1, dtype=np.int32), np.zeros(size, dtype=np.uint16)
+    arrays = {"starts": starts, "words": words, "frequent": np.array([5, 7], dtype=np.uint16)}
+    path = folder / "shortlist.safetensors"
+    save_file(arrays, path)
+    shortlist = loaded(folder).shortlist  # type: ignore[attr-defined]
+    assert shortlist.frequent.tolist() == [5, 7]
+    for name, array in (("starts", starts[:-1]), ("words", words[:-1]), ("frequent", np.array([size], np.uint16))):
+        save_file({**arrays, name: array}, path)
+        with pytest.raises(InputError, match="of another vocabulary"):
+            loaded(folder)
+    save_file({"starts": starts}, path)
+    with pytest.raises(InputError, match="no shortlist"):
+        loaded(folder)
