@@ -47,7 +47,7 @@ def changed(folder: Path, **tensors: np.ndarray | None) -> None:
         ("embedding.weight", None, "lack embedding.weight"),
         ("source_norm.bias", np.zeros(17, np.float32), r"source_norm.bias has the shape \(17,\), expected \(16,\)"),
         ("more.weight", np.zeros((1, 1), np.float32), "have more.weight"),
-        ("embedding.weight", np.zeros((1, 1), np.int8), "lack embedding.weight.scale"),
+        ("embedding.weight", np.zeros((1, 1), np.int8), "embedding.weight holds whole numbers"),
     ],
 )
 def test_weights_that_do_not_fit_are_named(folder: Path, name: str, array: np.ndarray | None, said: str) -> None:
