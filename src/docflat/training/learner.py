@@ -177,7 +177,8 @@ def compile_parts(model: Transformer) -> None:
     """
     # Two lengths that are equal by chance must not be taken for one and the same: that would compile anew later.
     torch.fx.experimental._config.use_duck_shape = False
-    # The gradients of a norm in one kernel, for its input and its weights, are slower than in two (docs/log/2026-11-18-training-on-a-gpu).
+    # The gradients of a norm in one kernel, for its input and its weights, are slower than in two
+    # (docs/log/2026-11-18-training-on-a-gpu).
     fused = {"triton.mix_order_reduction": False}
     options = {name: value for name, value in fused.items() if name in torch._inductor.list_options()}
     how: dict[str, Any] = {"dynamic": True, "options": options}
