@@ -26,6 +26,9 @@ from docflat.bulk.run import How, run
 from docflat.bulk.settings import Settings
 from docflat.support.errors import InputError
 
+# Ray sets fields of its own that it calls deprecated.
+pytestmark = pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ray\..*")
+
 Make = Callable[..., tuple[Plan, Settings]]
 DOCUMENTS = [[f"sentence {i} {place}" for place in range(1 + i % 4)] for i in range(40)]
 
