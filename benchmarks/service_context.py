@@ -81,7 +81,7 @@ def unrelated(client: Client, lines: Sequence[str], references: Sequence[str]) -
     for place, (name, texts) in enumerate(systems):
         row: dict[str, object] = {"texts": name, "lines": len(lines)}
         row["as one by one"] = sum(a == b for a, b in zip(alone, texts, strict=True)) / len(lines)
-        for metric in ("BLEU", "chrF"):
+        for metric in scores.keys() - {"System"}:
             result = scores[metric][place]
             assert not isinstance(result, str)
             row |= {metric: result.score, f"p of {metric}": result.p_value}
