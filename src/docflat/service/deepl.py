@@ -46,7 +46,7 @@ async def translate(request: Request) -> Response:
             tags or "text",
             split,
             () if unrelated else (*service.context_of(request, model), *([context] if context.strip() else [])),
-            context_used=not unrelated,
+            related=not unrelated,
             glossary=tuple(glossary_of(request, service, parameters, model).items()),
             tags=_tag_rules(parameters),
         )

@@ -28,7 +28,7 @@ async def translate(request: Request) -> Response:
             tuple(texts),
             format_,
             context=tuple(context),
-            context_used=not unrelated,
+            related=not unrelated,
             terms=read_terms(parameters),
             glossary=tuple((await read_glossary(parameters)).items()),
             compare=parameters.flag("compare", True) and not unrelated,

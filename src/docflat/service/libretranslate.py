@@ -50,7 +50,7 @@ async def frontend_settings(request: Request) -> Response:
 
 
 def is_unrelated(request: Request, parameters: Parameters) -> bool:
-    """Whether the texts have nothing to do with each other: each sentence is then translated as if it stood alone.
+    """Whether the texts have nothing to do with each other: each is then a document of its own.
 
     For clients that can be told a parameter, a header, or nothing but the address of the server.
     """
@@ -80,7 +80,7 @@ async def translate(request: Request) -> Response:
     if model is not None:
         unrelated = is_unrelated(request, parameters)
         context = () if unrelated else service.context_of(request, model)
-        asked = TextRequest(model, tuple(texts), format_, context=context, context_used=not unrelated)
+        asked = TextRequest(model, tuple(texts), format_, context=context, related=not unrelated)
         translated = (await service.translate(request, asked))["texts"]
         service.remember(request, model, texts)
         if alternatives and not unrelated:

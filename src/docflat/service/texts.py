@@ -35,6 +35,7 @@ class TextRequest:
     split: str = "sentences"  # or nonewlines, none
     context: tuple[str, ...] = ()  # read before the texts, not translated for the client
     context_used: bool = True  # false: every sentence is translated as if it stood alone
+    related: bool = True  # false: each text is a document of its own
     terms: tuple[str, ...] = ()
     glossary: tuple[tuple[str, str], ...] = ()
     compare: bool = False  # whether to say what each sentence reads without context
@@ -55,6 +56,7 @@ class TextRequest:
             "split": self.split,
             "context": self.context,
             "context_used": self.context_used,
+            "related": self.related,
             "terms": self.terms,
             "glossary": dict(self.glossary),
             "compare": self.compare,

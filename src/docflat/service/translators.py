@@ -18,6 +18,7 @@ from docflat.formats.safe_reading import read_file
 from docflat.formats.segments import Format, Segment
 from docflat.service.messages import Message
 from docflat.service.tagged_texts import TagRules, read_tagged
+from docflat.service.together import run_together
 from docflat.support.atomic import write_whole
 from docflat.translation.files import PlannedFile, plan_file, translate_segments, write_translation
 from docflat.translation.repairing import Translates, translate_and_repair
@@ -27,6 +28,7 @@ Done = Callable[[int], None]
 Row = dict[str, Any]
 Part = tuple[str, str | None]  # of a translation, and what stands there without context; None: the same
 
+_AT_A_TIME = 64  # texts that are not related, in one call of the engine
 _MOST_SHOWN = 20  # sentences of a report that have other numbers or terms than they should
 ALONE: dict[str, Any] = {"mode": "sentence"}  # decoding settings of a sentence without context
 
@@ -66,10 +68,32 @@ def _read(text: str, task: Message) -> _Text:
 
 
 def translate_texts(translator: Translates, task: Message, done: Done) -> Message:
-    """Translate a list of texts: one document, or each by itself if `together` is false.
+    """Translate a list of texts: one document, or each a document of its own if they are not related.
 
     `context` is read before the document and is not part of the answer.
     """
+    if task["related"] or len(task["texts"]) == 1:
+        return _translate_document(translator, task, done)
+    answers: dict[int, Message | BaseException] = {}
+
+    def do(place: int, shared: Translates) -> None:
+        try:
+            one = {**task, "texts": task["texts"][place : place + 1]}
+            answers[place] = _translate_document(shared, one, done)
+        except BaseException as error:
+            answers[place] = error
+
+    for start in range(0, len(task["texts"]), _AT_A_TIME):
+        places = range(start, min(start + _AT_A_TIME, len(task["texts"])))
+        run_together(translator, places, do)
+        for place in places:
+            if isinstance(error := answers[place], BaseException):
+                raise error
+    each = [answer for _, answer in sorted(answers.items()) if not isinstance(answer, BaseException)]
+    return {"texts": [text for answer in each for text in answer["texts"]]}
+
+
+def _translate_document(translator: Translates, task: Message, done: Done) -> Message:
     settings: dict[str, Any] = {} if task["context_used"] else ALONE
     if task["split"] == "none" and task["format"] == "text":
         return _unsplit(translator, task, done, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -35,8 +36,16 @@ def test_a_list_is_one_document_and_comes_back_as_a_list(shared: Running) -> Non
 @pytest.mark.parametrize(
     "how", [{"json": {**ASKED, "unrelated": True}}, {"json": ASKED, "headers": {"X-Docflat-Unrelated": "1"}}]
 )
-def test_unrelated_texts_are_translated_as_if_each_stood_alone(shared: Running, how: dict[str, object]) -> None:
-    assert shared.client.post("/translate", **how).json() == {"translatedText": "hELLO. tHE CAT."}
+def test_unrelated_texts_are_documents_of_their_own(shared: Running, how: dict[str, Any]) -> None:
+    how["json"] = {**how["json"], "q": [f"Text {n}. <b>x</b> {{name}}." for n in range(70)]}
+    answer = shared.client.post("/translate", **how).json()["translatedText"]
+    alone = [shared.client.post("/translate", json={**ASKED, "q": text}).json() for text in how["json"]["q"][::23]]
+    assert answer[::23] == [each["translatedText"] for each in alone]
+
+
+def test_one_of_the_unrelated_that_fails_fails_the_request(shared: Running) -> None:
+    answer = shared.client.post("/translate", json={**ASKED, "unrelated": True, "q": ["One.", "fail now", "Two."]})
+    assert answer.status_code == 503
 
 
 def test_lines_and_blanks_stay(shared: Running) -> None:
@@ -185,6 +194,6 @@ def test_a_session_remembers_and_an_unrelated_list_does_not(shared: Running) -> 
     for text, translation in (("One.", "oNE."), ("Two.", "tWO. nach 1")):
         answer = client.post("/s/film/translate", json={**ASKED, "q": text})
         assert answer.json() == {"translatedText": translation}
-    assert client.post("/unrelated/translate", json=ASKED).json() == {"translatedText": "hELLO. tHE CAT."}
+    assert client.post("/unrelated/translate", json=ASKED).json() == {"translatedText": TRANSLATED}
     answer = client.post("/s/no%20name/translate", json=ASKED)
     assert answer.status_code == 400
