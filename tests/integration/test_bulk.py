@@ -61,8 +61,9 @@ def test_the_examples_of_the_page(package: str, number: int, tmp_path: Path) -> 
     example = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[number]
     assert f"import {package}" in example or f"from {package}" in example
     code = f"{example}\nimport json\nprint(json.dumps(rows))\n"
+    alone = {**ENVIRONMENT, "RAY_ADDRESS": "local"}  # not the Ray of another test, whose end it may not have noticed
     ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], cwd=tmp_path, env=alone, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     rows: list[dict[str, Any]] = json.loads(ended.stdout.splitlines()[-1])

@@ -70,5 +70,6 @@ def find_format(path: str | Path, **options: Any) -> Format:
         package = (error.name or "docflat").partition(".")[0]
         if package == "docflat":
             raise
-        raise InputError(f"{suffix} files need {package}: pip install {package}", path) from None
+        advice = "which comes with docflat: pip install --upgrade docflat"
+        raise InputError(f"{suffix} files need {package}, {advice}", path) from None
     return found

@@ -6,6 +6,7 @@ link stays, and what it leads to is replaced.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import io
@@ -35,6 +36,7 @@ _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{8})([0-9a-f]{8})\.(partial|replaced)")
 _RUST_ERROR = re.compile(r"(?:os error|code:) (\d+)")
 _LONGEST_STEM = 180  # bytes of the name; file systems take 255, and ours has some beside it
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+_live: dict[Path, int] = {}  # what is being written, and by which process
 _cleaned: set[Path] = set()  # folders where this process has looked for what killed ones left
 
 
@@ -103,6 +105,7 @@ def whole_file(path: Path | None) -> Iterator[BinaryIO]:
         partial.unlink(missing_ok=True)
         raise
     finally:
+        _live.pop(partial, None)
         if held is not None:
             os.close(held)
 
@@ -161,6 +164,7 @@ def whole_folder(folder: Path, force: bool = False, writes: Collection[str] = ("
         shutil.rmtree(partial, ignore_errors=True)
         raise
     finally:
+        _live.pop(partial, None)
         if held is not None:
             os.close(held)
 
@@ -258,11 +262,25 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
         return False
 
 
+@atexit.register
+def _remove_live() -> None:
+    """A signal can come between the making of a file and the `try` that would remove it."""
+    for partial, process in _live.items():
+        if process != os.getpid():  # of the process that this one was forked from
+            continue
+        with contextlib.suppress(OSError):
+            if partial.is_dir():
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                partial.unlink(missing_ok=True)
+
+
 def _new_file(place: Path, mode: int) -> tuple[Path, int]:
     """A file that was not there before, locked for as long as it is written."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     while True:
         partial = partial_name(place)
+        _live[partial] = os.getpid()
         handle = os.open(partial, flags, mode)
         if _hold(handle, partial):
             return partial, handle
@@ -272,6 +290,7 @@ def _new_file(place: Path, mode: int) -> tuple[Path, int]:
 def _new_folder(place: Path) -> tuple[Path, int | None]:
     while True:
         partial = partial_name(place)
+        _live[partial] = os.getpid()
         partial.mkdir()
         if fcntl is None:
             return partial, None

@@ -42,7 +42,9 @@ def test_what_has_no_format_and_what_lacks_a_package(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "docflat.formats.markup.markdown", raising=False)
     monkeypatch.delitem(sys.modules, "docflat.formats.markup.markdown_inline", raising=False)
     monkeypatch.setitem(sys.modules, "markdown_it", None)
-    with pytest.raises(InputError, match=r"x\.md: \.md files need markdown_it: pip install 'docflat\[files\]'"):
+    with pytest.raises(
+        InputError, match=r"x\.md: \.md files need markdown_it, which comes with docflat: pip install --upgrade docflat"
+    ):
         find_format("x.md")
 
 
