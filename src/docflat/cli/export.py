@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from docflat.cli.outputs import check_folder
 from docflat.support.errors import InputError
 from docflat.weights.shipped import model_folder
 
@@ -32,6 +33,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
+    check_folder(arguments.out, arguments.model)
     if arguments.to == "marian-hf":
         from docflat.weights.marian.exporting import export_huggingface
 

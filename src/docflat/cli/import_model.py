@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from docflat.cli.outputs import check_folder
 from docflat.support.console import report
 from docflat.support.errors import InputError
 
@@ -50,6 +51,7 @@ def run(arguments: Namespace) -> None:
         source, target = map(language_code, arguments.languages)
         languages = (source, target)
     folder = download(arguments.model) if hub else Path(arguments.model)
+    check_folder(out, folder)
     config = import_model(folder, out, languages, arguments.precision == "int8", arguments.force)
     if config.languages is None:
         report(f"{out}: its languages are not known; to note them, import it again with --languages")

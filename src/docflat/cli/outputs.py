@@ -36,8 +36,13 @@ def check_output(arguments: Namespace, option: str, force: bool | None = None, p
     check_file(path, list(_paths(others)), arguments.force if force is None else force)
 
 
-def check_file(path: Path, read: Collection[Path], force: bool, makes_folder: bool = False) -> None:
-    """Whether this can be written, and is no file that is read or written besides. makes_folder: that of the file."""
+def check_file(
+    path: Path, read: Collection[Path] | Collection[Identity], force: bool, makes_folder: bool = False
+) -> None:
+    """Whether this can be written, and is no file that is read or written besides. makes_folder: that of the file.
+
+    read: those files, or, where there are many, what they are known by.
+    """
     if is_through(path):
         return
     if path.is_dir():
@@ -48,10 +53,17 @@ def check_file(path: Path, read: Collection[Path], force: bool, makes_folder: bo
         raise InputError(f"cannot be written: there is no folder {folder}", path)
     if (there := replaced_by(path)) is None:
         return
-    if identity(there) in {identity(file) for file in read}:
+    if identity(there) in {identity(file) if isinstance(file, Path) else file for file in read}:
         raise InputError("would be overwritten: this command has it twice", path)
     if not force:
         raise InputError("exists already (--force replaces it)", path)
+
+
+def check_folder(out: Path, source: Path) -> None:
+    """Whether a folder can be written without the loss of the one that is read."""
+    out, source = out.resolve(), source.resolve()
+    if out == source or out in source.parents:
+        raise InputError(f"would be replaced, with {source} that is read; choose another --out", out)
 
 
 def check_stdout(file: Path | None) -> None:

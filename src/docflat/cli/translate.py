@@ -209,6 +209,8 @@ def _check_page(jobs: Sequence[Job], arguments: Namespace) -> None:
     if page is None:
         return
     files = [file for job in jobs for file in (job.file, job.out) if file]
+    besides = (arguments.glossary, arguments.keep_terms, arguments.docids, arguments.starts)
+    files += [file for file in besides if file]
     if any(page.resolve() == file.resolve() for file in files):
         raise InputError("the page would be written over a file of this translation", page)
     check_file(page, files, arguments.force, makes_folder=True)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from docflat.cli.outputs import check_file, check_stdout
+from docflat.cli.outputs import check_file, check_stdout, identity
 from docflat.cli.translate_jobs import Job
 from docflat.cli.translate_lines import Limits, Pair, count_lines, translate_lines
 from docflat.formats import options_of
@@ -45,7 +45,7 @@ def translate_files(
 
     options: those that are not as usual and change what is written.
     """
-    runner = _Runner(arguments, load, seen, settings, options)
+    runner = _Runner(jobs, arguments, load, seen, settings, options)
     todo = deque(
         planned
         for job in jobs
@@ -112,6 +112,7 @@ class _Planned:
 class _Runner:
     def __init__(
         self,
+        jobs: Sequence[Job],
         arguments: Namespace,
         load: Callable[[], Translator],
         seen: Seen,
@@ -123,7 +124,8 @@ class _Runner:
         self.single = len(arguments.files) <= 1 and not any(file.is_dir() for file in arguments.files)
         self.limits = Limits(arguments.max_lines, arguments.max_line_length)
         named = (*arguments.files, arguments.keep_terms, arguments.glossary, arguments.docids, arguments.starts)
-        self.inputs = [file for file in named if file is not None]
+        read = (*named, *(job.file for job in jobs))
+        self.read = {known for file in read if file is not None and (known := identity(file)) is not None}
         self.notes: dict[Path, Notes] = {}  # by folder
         self.models: dict[str, str] = {}  # hashes
         self.errors: list[InputError] = []
@@ -157,9 +159,9 @@ class _Runner:
         if job.out is None or is_through(job.out):
             return True
         if job.file is None:
-            check_file(job.out, self.inputs, self.arguments.force)
+            check_file(job.out, self.read, self.arguments.force)
             return True
-        check_file(job.out, [job.file, *self.inputs], force=True, makes_folder=True)
+        check_file(job.out, self.read, force=True, makes_folder=True)
         if self.arguments.force or not job.out.exists():
             return True
         if job.file.is_fifo() or job.file.is_char_device():  # can be read only once

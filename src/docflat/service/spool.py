@@ -62,6 +62,8 @@ class Spool:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)  # other users of this machine read nobody's documents
         for folder in self.folder.iterdir():
+            if not _ID.fullmatch(folder.name):  # not ours
+                continue
             if folder.name not in jobs:
                 shutil.rmtree(folder, ignore_errors=True)
             else:

@@ -16,15 +16,30 @@ from typing import Any, BinaryIO
 from docflat.support.errors import InputError
 
 
-def _open_zstd(file: Path, mode: str = "rb", **text: Any) -> Any:
+class _StaysOpen(io.RawIOBase):
+    """A stream that Arrow does not close with its own: whoever opened it goes on with it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self.stream.write(data)
+
+
+def _open_zstd(file: Path | BinaryIO, mode: str = "rb", **text: Any) -> Any:
     """By Arrow's own reader: of several frames it reads all, and it says when the last is cut off."""
     try:
         import pyarrow
     except ModuleNotFoundError:
-        raise InputError(".zst files need pyarrow: pip install 'docflat[bulk]'", file) from None
+        name = file if isinstance(file, Path) else None
+        raise InputError(".zst files need pyarrow: pip install 'docflat[bulk]'", name) from None
+    place = str(file) if isinstance(file, Path) else _StaysOpen(file)
     if mode.startswith("r"):
-        return io.BufferedReader(pyarrow.input_stream(str(file), compression="zstd"))
-    stream = io.BufferedWriter(pyarrow.output_stream(str(file), compression="zstd"))
+        return io.BufferedReader(pyarrow.input_stream(place, compression="zstd"))
+    stream = io.BufferedWriter(pyarrow.CompressedOutputStream(place, "zstd"))
     return io.TextIOWrapper(stream, **text) if mode.endswith("t") else stream
 
 

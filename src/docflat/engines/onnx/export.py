@@ -25,6 +25,7 @@ from docflat.weights.int8_files import SCALE, is_compact
 
 FORMAT = "1"  # of these graphs: what their inputs and outputs are called and mean
 WEIGHTS = "weights.safetensors"
+WRITTEN = ("*.onnx", WEIGHTS, "config.json", "tokenizer.json", "README.md")
 PART = re.compile(r"(?P<whole>.*)\[(?P<start>\d+):\d+\](?P<scale>\.scale)?")  # of a matrix: some of its rows
 
 CARD = """# {name} for ONNX Runtime
@@ -52,7 +53,7 @@ def export_onnx(folder: Path, out: Path, precision: str | None = None, force: bo
     about = {"format": FORMAT, "system": config.system, "precision": precision, "heads": str(config.sizes.heads)}
     about |= {"dim": str(config.sizes.dim), "decoder_layers": str(config.sizes.decoder_layers)}
     about |= {"text_size": str(vocabulary.text_size), "bos": str(vocabulary.bos), "eos": str(vocabulary.eos)}
-    with whole_folder(out, force) as partial:
+    with whole_folder(out, force, WRITTEN) as partial:
         write_graphs(model, partial, about)
         shutil.copyfile(folder / "tokenizer.json", partial / "tokenizer.json")
         shutil.copyfile(folder / "config.json", partial / "config.json")

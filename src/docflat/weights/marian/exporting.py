@@ -19,6 +19,8 @@ from docflat.weights.config import ModelConfig, read_config, write_json
 from docflat.weights.marian.foreign import Array
 from docflat.weights.stored import read_weights
 
+WRITTEN = ("*config.json", "*vocab.json", "source.spm", "target.spm", "model.safetensors", "README.md")
+
 
 def export_huggingface(model: Path, out: Path, force: bool = False) -> None:
     """Write the model so that `MarianMTModel.from_pretrained` and `MarianTokenizer.from_pretrained` read it."""
@@ -29,7 +31,7 @@ def export_huggingface(model: Path, out: Path, force: bool = False) -> None:
     weights = read_weights(model / "model.safetensors")
     sides = subwords.vocabularies if config.sizes.architecture.separate_embeddings else subwords.vocabularies[1:]
     numbers = [numbered(pieces) for pieces in sides]
-    with whole_folder(out, force=force) as partial:
+    with whole_folder(out, force, WRITTEN) as partial:
         save_file(dict(convert(weights, config, subwords)), partial / "model.safetensors", {"format": "pt"})
         write_json(partial / "config.json", settings(config, numbers))
         write_json(partial / "tokenizer_config.json", tokenizer_settings(config))

@@ -19,6 +19,7 @@ from docflat.weights.marian.huggingface import read_huggingface
 from docflat.weights.marian.native import read_native
 
 SYSTEM = "sent2sent"
+WRITTEN = ("config.json", "tokenizer.json", "README.md", "model*.safetensors")
 LONGEST = 512  # tokens of a sentence, as in Marian's training
 
 
@@ -48,7 +49,7 @@ def import_model(
         languages = (source, target)
     config = ModelConfig(SYSTEM, foreign.sizes, {}, rows, languages)
     weights = foreign.laid_out(subwords)
-    with whole_folder(out, force=force) as partial:
+    with whole_folder(out, force, WRITTEN) as partial:
         write_json(partial / "config.json", to_mapping(config))
         subwords.save(partial / "tokenizer.json")
         (partial / "README.md").write_text(card(foreign, languages), encoding="utf-8")

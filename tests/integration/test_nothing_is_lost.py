@@ -1,0 +1,76 @@
+"""What a review found to be lost with --force, or by a name: each of these lost something."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from docflat.cli import dispatch
+from docflat.support.text_files import OPENERS, lines_of
+from docflat.translation.provenance import NOTES
+from docflat.weights.shipped import ENGLISH_GERMAN
+
+TEXT = "The report is short.\nIt is good.\n"
+GERMAN = "Der Bericht ist kurz."
+
+
+def docflat(*arguments: object) -> int:
+    return dispatch.run([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text(TEXT)
+    return tmp_path / "in.txt"
+
+
+@pytest.mark.parametrize("suffix", OPENERS)
+def test_lines_are_packed_as_their_name_says(text: Path, suffix: str) -> None:
+    if suffix == ".zst":
+        pytest.importorskip("pyarrow", reason=".zst files need pyarrow")
+    out = text.with_name(f"out.de{suffix}")
+    assert docflat("translate", text, "--lines", "-o", out) == 0
+    assert next(iter(lines_of(out, out))) == GERMAN
+    assert sorted(path.name for path in text.parent.iterdir()) == [NOTES, "in.txt", out.name]
+
+
+@pytest.mark.parametrize("kind", ["onnx", "int8"])
+def test_an_export_replaces_no_folder_of_something_else(text: Path, kind: str) -> None:
+    folder = text.parent / "thesis"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    assert docflat("export", "--model", "en-de", "--to", kind, "-o", folder, "--force") == 2
+    assert (folder / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("kind", ["onnx", "int8", "ctranslate2", "marian-hf"])
+@pytest.mark.parametrize("out", ["", ".."])
+def test_an_export_does_not_replace_its_own_source(text: Path, kind: str, out: str) -> None:
+    model = text.parent / "models" / "mine"
+    shutil.copytree(ENGLISH_GERMAN, model)
+    before = sorted(path.name for path in model.iterdir())
+    assert docflat("export", "--model", model, "--to", kind, "-o", model / out, "--force") == 2
+    assert sorted(path.name for path in model.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--glossary", "--keep-terms"])
+def test_the_page_replaces_no_other_input(text: Path, option: str) -> None:
+    terms = text.with_name("terms.tsv")
+    terms.write_text("report\tBericht\n" if option == "--glossary" else "Ann\n")
+    before = terms.read_text()
+    page = ["--side-by-side", terms, "--force"]
+    assert docflat("translate", text, "-o", text.with_name("out.txt"), option, terms, *page) == 2
+    assert terms.read_text() == before
+
+
+def test_an_output_that_is_a_link_to_another_input_is_refused(text: Path) -> None:
+    folder = text.parent / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("One.")
+    (folder / "b.txt").write_text("Two.")
+    (folder / "a.de.txt").symlink_to("b.txt")
+    assert docflat("translate", folder / "a.txt", folder / "b.txt", "--suffix", "de", "--force") != 0
+    assert (folder / "b.txt").read_text() == "Two."
