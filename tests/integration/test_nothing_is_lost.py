@@ -74,3 +74,10 @@ def test_an_output_that_is_a_link_to_another_input_is_refused(text: Path) -> Non
     (folder / "a.de.txt").symlink_to("b.txt")
     assert docflat("translate", folder / "a.txt", folder / "b.txt", "--suffix", "de", "--force") != 0
     assert (folder / "b.txt").read_text() == "Two."
+
+
+def test_edited_text_goes_to_stdout_by_itself(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (text.parent / "draft.de").write_text("Der Bericht ist kurz.\nEs ist gut.\n")
+    assert docflat("edit", text, text.parent / "draft.de", "--lines", "-o", "-") == 0
+    assert len(capfd.readouterr().out.splitlines()) == 2
+    assert not Path("-").exists()

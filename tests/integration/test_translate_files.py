@@ -263,8 +263,6 @@ def test_no_option_is_passed_over_in_silence(tmp_path: Path, capsys: Capture):
     assert capsys.readouterr().err.splitlines() == [
         "docflat: warning: --keys is of JSON files, and there is none: it changes nothing",
         "docflat: warning: --redo is of PO and XLIFF files, and there is none: it changes nothing",
-        "docflat: warning: --target-language is of HTML, PO and XLIFF files, and there is none: it changes nothing; "
-        "what language comes out is the model's",
     ]
     assert translate(tmp_path / "a.txt", tmp_path / "a.po", *options[:4], "--force", "-o", f"{tmp_path}/out/") == 0
     assert capsys.readouterr().err == ""

@@ -62,15 +62,18 @@ def run(arguments: Namespace) -> None:
 
     draft = arguments.draft or arguments.source
     out = arguments.out or draft.with_name(f"{draft.stem}.edited{draft.suffix}")
-    check_output(Namespace(**{**vars(arguments), "out": out}), "out")
+    to_stdout = out == Path("-")
+    if not to_stdout:
+        check_output(Namespace(**{**vars(arguments), "out": out}), "out")
     languages = (arguments.source_language, arguments.target_language)
     is_lines = arguments.lines or arguments.boundaries != "auto"
     file = read_drafts(arguments.source, arguments.draft, arguments.boundaries, is_lines, languages)
     editor = load_translator(arguments).editor(languages, arguments.certainty)
     with progress("editing", sum(len(document.pairs) for document in file.documents)) as advance:
         revisions = editor.edit([document.pairs for document in file.documents], advance)
-    write_whole(out, file.render(revisions))
-    _report(file.documents, revisions, out, arguments.json)
+    write_whole(None if to_stdout else out, file.render(revisions))
+    if not to_stdout:  # there the text is by itself
+        _report(file.documents, revisions, out, arguments.json)
 
 
 def _report(

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 def arguments(parser: ArgumentParser) -> None:
     what = (
-        "txt, md, html, json, docx, pptx, odt, srt, vtt, po, xliff, or a folder of such; "
+        "txt, md, html, json, docx, pptx, odt, srt, vtt, po, xliff, properties, strings, arb, resx, strings.xml, "
+        "or a folder of such; "
         "others: text, a sentence a line, or TSV or JSONL; may be .xz or .gz (default: stdin)"
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help=what)

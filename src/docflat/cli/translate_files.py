@@ -320,8 +320,6 @@ def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:
         target = arguments.target_language
         raise InputError(f"this model translates into {languages[1]}, not into {target}; name another", arguments.model)
-    for name, what in (("keys", "JSON"), ("redo", "PO and XLIFF"), ("target_language", "HTML, PO and XLIFF")):
+    for name, what in (("keys", "JSON"), ("redo", "PO and XLIFF")):
         if getattr(arguments, name) and name not in used:
-            option = f"--{name.replace('_', '-')}"
-            hint = "; what language comes out is the model's" if name == "target_language" else ""
-            warn(f"{option} is of {what} files, and there is none: it changes nothing{hint}")
+            warn(f"--{name} is of {what} files, and there is none: it changes nothing")

@@ -59,6 +59,8 @@ def vocabulary_of(subwords: Subwords) -> Vocabulary:
 
 def read_config(folder: Path) -> ModelConfig:
     path = folder / "config.json"
+    if not folder.exists():
+        raise InputError("is not a model folder, nor the name of a model (`docflat models` lists those)", folder)
     content = read_json(path, f"{folder} is not a model folder")
     if content.get("model_type") != "docflat" or content.get("format") != FORMAT:
         raise InputError(f"not a docflat model of format {FORMAT}", path)

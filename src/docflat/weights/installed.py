@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,11 @@ def installed_models() -> list[InstalledModel]:
 def model_for(source: str, target: str) -> InstalledModel:
     """The first model for a pair of languages; a document model before a sentence model."""
     wanted = (language_code(source), language_code(target))
+    if wanted[0] == wanted[1]:
+        raise InputError(f"from {source} to {target} is no translation")
+    for code in wanted:
+        if not re.fullmatch("[a-z]{2,3}", code):
+            raise InputError(f"{code!r} is no code of a language, such as de or fr")
     models = installed_models()
     fitting = [model for model in models if model.languages == wanted]
     if fitting:
