@@ -55,6 +55,14 @@ def test_a_run_its_status_and_its_merged_file(tmp_path: Path) -> None:
     assert "was begun with others: setting beam was not set, is 2" in changed.stderr
 
 
+def test_a_first_pass_may_be_a_model_by_its_name(tmp_path: Path) -> None:
+    path, out = tmp_path / "docs.jsonl", tmp_path / "out"
+    path.write_text(json.dumps({"text": DOCUMENTS[0]}) + "\n")
+    docflat("bulk", path, "-o", out, "--plan-only", "--first-pass", "en-de")
+    settings = json.loads((out / "plan.json").read_text())["settings"]
+    assert settings["first_pass"] == settings["model"]
+
+
 @pytest.mark.parametrize(("package", "number"), [("ray", 0), ("datasets", 1)])
 def test_the_examples_of_the_page(package: str, number: int, tmp_path: Path) -> None:
     pytest.importorskip(package, reason=f"{package} is not installed: pip install 'docflat[dev]'")

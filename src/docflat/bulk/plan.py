@@ -80,8 +80,8 @@ def read_plan(out: Path) -> Plan:
         raise InputError(f"is no plan of docflat bulk: {error}", path) from None
 
 
-def make_plan(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[Plan, list[str]]:
-    """Read all inputs, write the plan; and what was passed over."""
+def make_plan(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[Plan, list[str], list[str]]:
+    """Read all inputs: the plan, the lines of its shards, and what was passed over. Nothing is written."""
     found, files, skipped = find_sources(paths, out, settings)
     sources: list[Source] = []
     documents = work = count = 0
@@ -91,18 +91,21 @@ def make_plan(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[Pla
         documents, work, count = documents + shard.documents, work + shard.work, count + 1
     if not documents:
         raise InputError("has no documents", paths[0])
-    plan = Plan(out, settings.facts(), tuple(sources), count, documents, work)
+    return Plan(out, settings.facts(), tuple(sources), count, documents, work), lines, skipped
+
+
+def write_plan(plan: Plan, lines: Sequence[str]) -> None:
+    """lines: of its shards."""
     header = {
         "format": FORMAT,
         "settings": plan.facts,
-        "shards": count,
-        "documents": documents,
-        "work": work,
-        "sources": [asdict(source) for source in sources],
+        "shards": plan.shards,
+        "documents": plan.documents,
+        "work": plan.work,
+        "sources": [asdict(source) for source in plan.sources],
     }
-    store(out / SHARDS, "".join(lines))
-    store(out / PLAN, json.dumps(header, indent=1) + "\n")
-    return plan, skipped
+    store(plan.out / SHARDS, "".join(lines))
+    store(plan.out / PLAN, json.dumps(header, indent=1) + "\n")
 
 
 def _shards(

@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from docflat.bulk.output import OutputError
-from docflat.bulk.plan import PLAN, SHARDS, Plan, check_same, make_plan, read_plan
+from docflat.bulk.plan import PLAN, SHARDS, Plan, check_same, make_plan, read_plan, write_plan
 from docflat.bulk.progress import Progress
 from docflat.bulk.receipts import FAILED, REPORT, Receipt, Totals, names_done, read_receipt, write_report
 from docflat.bulk.settings import Settings
@@ -21,6 +22,7 @@ from docflat.support.errors import InputError
 
 # All that a run writes; the plan goes last, so that a removal that was cut off can go on.
 WRITTEN = ("done", "doing", "parts", "files", FAILED, REPORT, SHARDS, PLAN)
+LOCK = ".lock"  # of a run; a slice's goes on with its number
 
 
 @dataclass(frozen=True)
@@ -44,23 +46,40 @@ class Outcome:
 
 def prepare(paths: Sequence[Path], out: Path, settings: Settings, force: bool, say: Callable[[str], object]) -> Plan:
     """The plan of these inputs: made now, or the one that is there if nothing has changed since."""
-    if force:
-        remove_outputs(out)
-    if (out / PLAN).exists():
+    settings.check()
+    if force and _occupied(out):
+        plan, skipped = _start_anew(paths, out, settings)
+    elif (out / PLAN).exists():
         return check_same(read_plan(out), paths, settings)
-    if not force and out.exists() and (not out.is_dir() or _others(out)):
+    elif out.exists() and (not out.is_dir() or _others(out)):
         raise InputError("exists and has no plan of docflat bulk: name a folder that is new or empty", out)
-    plan, skipped = make_plan(paths, out, settings)
+    else:
+        plan, lines, skipped = make_plan(paths, out, settings)
+        write_plan(plan, lines)
     for message in skipped:
         say(message)
     say(f"{out}: {plan.documents:,} documents in {plan.shards:,} shards")
     return plan
 
 
+def _start_anew(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[Plan, list[str]]:
+    """The plan in place of an earlier run, which goes only when all inputs have been read, and no process writes."""
+    if not (out / PLAN).exists():
+        raise InputError("has no plan of docflat bulk: --force removes nothing else", out)
+    read_plan(out)
+    with ExitStack() as locks:
+        for lock in (LOCK, *sorted(path.name for path in out.glob(f"{LOCK}-*-of-*"))):
+            locks.enter_context(alone(out, "run of docflat bulk", lock))
+        plan, lines, skipped = make_plan(paths, out, settings)
+        remove_outputs(out)
+        write_plan(plan, lines)
+    return plan, skipped
+
+
 def run(plan: Plan, settings: Settings, how: How) -> Outcome:
     """Do what is left of a slice of the plan."""
     part, parts = how.slice
-    lock = ".lock" if parts == 1 else f".lock-{part}-of-{parts}"
+    lock = LOCK if parts == 1 else f"{LOCK}-{part}-of-{parts}"
     with alone(plan.out, "run of docflat bulk", lock):
         return _run(plan, settings, how)
 
@@ -90,6 +109,11 @@ def _run(plan: Plan, settings: Settings, how: How) -> Outcome:
     return Outcome(totals, plan.documents, lost)
 
 
+def _occupied(out: Path) -> bool:
+    """Whether there is anything that is not hidden."""
+    return out.exists() and (not out.is_dir() or any(not name.startswith(".") for name in os.listdir(out)))
+
+
 def _others(out: Path) -> list[str]:
     """What no run has written there; hidden is what it was writing when it was killed."""
     return [name for name in os.listdir(out) if name not in WRITTEN and not name.startswith(".")]
@@ -114,12 +138,7 @@ def cores() -> int:
 
 
 def remove_outputs(out: Path) -> None:
-    """Only what a run has written, of a folder that one has written."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    if not (out / PLAN).exists():
-        raise InputError("has no plan of docflat bulk: --force removes nothing else", out)
-    read_plan(out)
+    """Only what a run has written."""
     for name in WRITTEN:
         path = out / name
         try:

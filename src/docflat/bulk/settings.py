@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from docflat import __version__
+from docflat.decoding.settings import DecodingSettings, check_mode
 from docflat.support.errors import InputError
 from docflat.weights.shipped import model_folder
 
@@ -37,6 +38,15 @@ class Settings:
     glossary: Mapping[str, str] = field(default_factory=dict)
     shard_size: int = 256 << 10  # in the unit of `work_of`, about a character
     loader: str = LOADER  # what loads the model: a module and a function of it
+
+    def check(self) -> None:
+        """Refuse what no model decodes with; what this one cannot do is said when it is loaded."""
+        chosen = {name: value for name, value in self.decoding.items() if value is not None}
+        if chosen.get("mode") == "auto":
+            del chosen["mode"]
+        DecodingSettings(**chosen)
+        if "mode" in chosen:
+            check_mode(chosen["mode"], self.first_pass, chosen.get("global_context"), chosen.get("tolerance"))
 
     def facts(self) -> dict[str, Any]:
         """As JSON, with the contents of the model."""

@@ -52,7 +52,10 @@ def find_sources(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[
     for given in paths:
         if not given.exists():
             raise InputError("there is no such file or folder", given)
+        _check_outside(given, out)
         for path, name in _walk(given, out, settings, skipped):
+            if path.is_symlink():
+                _check_outside(path, out)
             if name in named:
                 raise InputError(f"its translation would have the name of that of {named[name]}: {name}", path)
             named[name] = path
@@ -66,6 +69,12 @@ def find_sources(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[
     if not sources and not files:
         raise InputError("nothing to translate", paths[0])
     return sources, files, skipped
+
+
+def _check_outside(path: Path, out: Path) -> None:
+    """An input is never of what a run writes, which --force removes."""
+    if path.resolve().is_relative_to(out.resolve()):
+        raise InputError(f"lies in the output folder, {out}", path)
 
 
 def _file(path: Path, name: str) -> File:

@@ -10,7 +10,7 @@ from docflat.cli.arguments import add_boundaries, add_machine, add_model_folder,
 from docflat.cli.translate_files import read_glossary, read_terms
 from docflat.support.console import complain, report
 from docflat.support.errors import InputError, SomeFailed
-from docflat.weights.shipped import MODELS
+from docflat.weights.shipped import MODELS, model_folder
 
 _DECODING = ("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "batch_size")
 
@@ -70,7 +70,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
     group.add_argument("--mode", choices=modes, default="auto", help="default: what suits the model")
     group.add_argument("--tolerance", type=float, metavar="X")
     group.add_argument("--global-context", choices=("partial", "first-pass"))
-    group.add_argument("--first-pass", type=Path, metavar="FOLDER")
+    group.add_argument("--first-pass", type=model_folder, metavar="MODEL")
     group.add_argument("--beam", type=whole(1), metavar="N", help="default: 5")
     group.add_argument("--length-penalty", type=float, metavar="X", help="default: 1")
     group.add_argument("--window", type=whole(1), metavar="N")

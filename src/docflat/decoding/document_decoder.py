@@ -13,7 +13,7 @@ from typing import Any
 from docflat.data.rows import Ids
 from docflat.decoding.editing import EditedSentence
 from docflat.decoding.passes import Passes
-from docflat.decoding.settings import DecodingSettings, Mode
+from docflat.decoding.settings import DecodingSettings, Mode, check_mode
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
 
@@ -50,11 +50,7 @@ class DocumentDecoder:
             wanted["mode"] = self._best_mode(wanted.get("global_context") is not None)
         elif system.sentence_level and wanted["mode"] != "sentence":
             raise InputError(f"{system.name} translates sentence by sentence; it has no mode {wanted['mode']!r}")
-        for key, chosen in (("global_context", wanted.get("global_context")), ("first pass", self.first_pass)):
-            if chosen is not None and wanted["mode"] != "two-pass":
-                raise InputError(f"a {key.replace('_', ' ')} goes with the mode two-pass, not {wanted['mode']}")
-        if wanted.get("tolerance") is not None and wanted["mode"] != "edit":
-            raise InputError(f"a tolerance goes with the mode edit, not {wanted['mode']}")
+        check_mode(wanted["mode"], self.first_pass, wanted.get("global_context"), wanted.get("tolerance"))
         if wanted["mode"] == "edit" and not self.drafts_alone:
             raise InputError("the mode edit needs a model that was trained without context too (context_free)")
         if wanted.get("global_context") is not None and not self.model.engine.sees_growing:

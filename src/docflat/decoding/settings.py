@@ -36,3 +36,12 @@ class DecodingSettings:
         for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r}: there are {', '.join(get_args(kind))}")
+
+
+def check_mode(mode: str, first_pass: object, global_context: object, tolerance: object) -> None:
+    """Refuse choices that go with another mode; None: not chosen."""
+    for name, chosen in (("global context", global_context), ("first pass", first_pass)):
+        if chosen is not None and mode != "two-pass":
+            raise InputError(f"a {name} goes with the mode two-pass, not {mode}")
+    if tolerance is not None and mode != "edit":
+        raise InputError(f"a tolerance goes with the mode edit, not {mode}")

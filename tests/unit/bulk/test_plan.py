@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from bulk.stub_model import write_json_lines
 from docflat.bulk.plan import Plan, read_plan
 from docflat.bulk.settings import Settings
 from docflat.bulk.shards import Shard, Unit, cut
+from docflat.support.atomic import alone
 from docflat.support.errors import InputError
 
 Make = Callable[..., tuple[Plan, Settings]]
@@ -132,6 +134,60 @@ def test_force_removes_only_what_a_run_has_written(tmp_path: Path, make: Make):
     (tmp_path / "kept.txt").rename(out / "precious.txt")
     make([path], out, force=True)
     assert (out / "precious.txt").read_text() == "mine"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Of all files but locks."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".lock")]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("typo.jsonl", {}, "typo.jsonl: there is no such file or folder"),
+        ("cut.jsonl.gz", {}, "cut.jsonl.gz"),
+        ("link.jsonl", {}, "link.jsonl: lies in the output folder"),
+        ("links", {}, "links/link.jsonl: lies in the output folder"),
+        ("out", {}, "out: lies in the output folder"),
+        ("out/parts/docs.jsonl/part.jsonl", {}, "part.jsonl: lies in the output folder"),
+        ("docs.jsonl", {"decoding": {"mode": "edit", "global_context": "partial"}}, "a global context goes with"),
+        ("docs.jsonl", {"decoding": {"mode": "two-pass", "tolerance": 0.2}}, "a tolerance goes with the mode edit"),
+        ("docs.jsonl", {"decoding": {"mode": "edit"}, "first_pass": "other"}, "a first pass goes with"),
+        ("docs.jsonl", {"decoding": {"mode": "auto", "length_penalty": -1.0}}, "length_penalty must not be negative"),
+        ("docs.jsonl", {"first_pass": "none"}, "none: cannot be read"),
+    ],
+)
+def test_force_removes_nothing_when_the_new_run_cannot_be(
+    tmp_path: Path, make: Make, name: str, changes: dict[str, Any], message: str
+):
+    out = tmp_path / "out"
+    make([write_json_lines(tmp_path / "docs.jsonl", records(9))], out)
+    part = out / "parts" / "docs.jsonl" / "part.jsonl"
+    part.parent.mkdir(parents=True)
+    write_json_lines(part, records(2))
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(part.read_bytes())[:-9])
+    (tmp_path / "links").mkdir()
+    for link in (tmp_path / "link.jsonl", tmp_path / "links" / "link.jsonl"):
+        link.symlink_to(part)
+    before = contents(out)
+    with pytest.raises(InputError, match=message):
+        make([tmp_path / name], out, force=True, **changes)
+    assert contents(out) == before
+    make([tmp_path / "docs.jsonl"], out, force=True)
+    assert not part.exists()
+
+
+@pytest.mark.parametrize("lock", [".lock", ".lock-2-of-3"])
+def test_force_leaves_a_run_in_progress_alone(tmp_path: Path, make: Make, lock: str):
+    path, out = write_json_lines(tmp_path / "docs.jsonl", records(9)), tmp_path / "out"
+    make([path], out)
+    before = contents(out)
+    more = write_json_lines(tmp_path / "more.jsonl", records(3))
+    with alone(out, "run", lock), pytest.raises(InputError, match="another run of docflat bulk is writing here"):
+        make([more], out, force=True)
+    assert contents(out) == before
+    assert make([more], out, force=True)[0].documents == 3
 
 
 @pytest.mark.parametrize(
