@@ -74,6 +74,7 @@ def outputs() -> dict[str, str]:
     [
         (lambda: Path("in/a.txt").write_text("two"), [], "source", "TWO"),
         (lambda: None, ["--beam", "1"], "--beam", "ONE!"),
+        (lambda: None, ["--no-shortlist"], "--no-shortlist", "ONE"),
         (lambda: Path("m/config.json").write_text("{ }"), [], "model", "ONE"),
         (lambda: Path("terms").write_text("x"), ["--keep-terms", "terms"], "--keep-terms", "ONE"),
     ],

@@ -96,8 +96,8 @@ def _add_mode(parser: ArgumentParser) -> None:
         help="edit: translates every sentence by itself, then those anew whose context makes a word unlikely; "
         "two-pass: translates every sentence by itself, then all of them anew, each with its context and the first "
         "translations around it; sequential: translates in order, with the final translations of the sentences before; "
-        "stream: the same, within a window that moves along the document, for input without an end; sentence: uses no "
-        "context; auto: chooses what suits the model (default: auto)",
+        "stream: the same, within a window that moves along the document; sentence: uses no context; "
+        "auto: chooses what suits the model (default: auto)",
     )
     parser.add_argument(
         "--tolerance",
@@ -109,7 +109,8 @@ def _add_mode(parser: ArgumentParser) -> None:
         "--global-context",
         choices=("partial", "first-pass"),
         help="in mode two-pass, what a sentence sees of others in the second pass: their first translations "
-        "(first-pass, the default), or only what is translated anew so far (partial)",
+        "(first-pass, the default), or only what is translated anew so far (partial; on a CPU it needs "
+        "--engine torch)",
     )
     parser.add_argument(
         "--first-pass",
@@ -151,7 +152,8 @@ def _add_decoding(parser: ArgumentParser) -> None:
 
 # What is written depends on these, and on --model, --first-pass and --edit-with.
 _SHAPING = (
-    *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision", "no_repairs"),
+    *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision"),
+    *("no_repairs", "no_shortlist"),
     *("lines", "keys", "redo", "source_language", "target_language", "boundaries", "line_buffered"),
     *("keep_terms", "glossary", "docids", "starts"),
 )

@@ -44,11 +44,6 @@ class SentencePieces(Subwords):
     def hash(self) -> str:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
-    @property
-    def target_languages(self) -> list[str]:
-        """What a source text may begin with to say its target language: [">>deu<<", ...]."""
-        return [piece for piece in self.vocabularies[0] if _LANGUAGE.fullmatch(piece)]
-
     def encode(self, text: str, side: SideName = "source") -> list[int]:
         return self.encode_batch([text], side)[0]
 

@@ -55,6 +55,11 @@ class DocumentDecoder:
             raise InputError("the mode edit needs a model that was trained without context too (context_free)")
         if wanted.get("global_context") is not None and not self.model.engine.sees_growing:
             raise InputError(f"no row of this {system.name} sees others grow: it has no global context to choose")
+        if wanted.get("global_context") == "partial" and not self.model.engine.searches_together:
+            raise InputError(
+                f"the engine {self.model.engine.name} has no global context 'partial'; that of torch has it: "
+                'docflat translate --engine torch, Translator.load(engine="torch")'
+            )
         wanted["window"] = wanted.get("window") or self.model.config.rows.window or None
         if wanted["mode"] == "stream" and "batch" not in system.source + system.target:
             wanted["window"] = 1  # no other row is seen, so none is held

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal, get_args
 
 from docflat.support.errors import InputError
@@ -15,7 +16,7 @@ GlobalContextKind = Literal["partial", "first-pass"]
 class DecodingSettings:
     """How documents are decoded."""
 
-    mode: Mode = "two-pass"
+    mode: Mode = "two-pass"  # a Translator that is given none chooses one for its model: edit where it can
     global_context: GlobalContextKind = "first-pass"  # what rows see of each other's target side in the second pass
     beam: int = 5
     length_penalty: float = 1.0  # scores are divided by length ** this
@@ -29,8 +30,8 @@ class DecodingSettings:
         for name in ("beam", "window", "batch_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
-        if not self.length_penalty >= 0:
-            raise InputError("length_penalty must not be negative")
+        if not (isfinite(self.length_penalty) and self.length_penalty >= 0):
+            raise InputError("length_penalty must be finite and not negative")
         if not self.tolerance >= 0:
             raise InputError("tolerance must not be negative")
         for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):

@@ -67,6 +67,10 @@ class Engine(Protocol):
         """Whether target rows that are translated at the same time see each other."""
 
     @property
+    def searches_together(self) -> bool:
+        """Whether rows of one search can see each other's unfinished translations: the global context `partial`."""
+
+    @property
     def looks_ahead(self) -> bool:
         """Whether the state of a target token depends on later ones."""
 

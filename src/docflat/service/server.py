@@ -88,8 +88,7 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 65_536)), hard))
 
 
-def make_server(service: Service, on_start: Any = lambda: None) -> uvicorn.Server:
-    """on_start: called when the models are loaded and requests are taken."""
+def make_server(service: Service) -> uvicorn.Server:
     settings = service.settings
 
     class Server(uvicorn.Server):
@@ -116,7 +115,7 @@ def make_server(service: Service, on_start: Any = lambda: None) -> uvicorn.Serve
 
 
 async def run(settings: Settings, taken: socket.socket, on_start: Any = lambda: None) -> None:
-    """Serve until the process is told to end."""
+    """Serve until the process is told to end. on_start: called when the models are loaded."""
     with alone(settings.folder, "docflat serve", instead="another folder with --data"):
         service = Service(settings)
         raise_file_limit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ from docflat.systems.docflat import DocFlat
 from docflat.systems.gtrans import GTrans
 from docflat.translation.translator import Translator, split_long
 from docflat.weights.config import ModelConfig
-from docflat.weights.folders import ModelFolder
+from docflat.weights.folders import ModelFolder, save_model
 
 
 @torch.no_grad()
@@ -266,6 +267,22 @@ def test_what_is_seen_of_other_rows_is_asked_of_the_model(
         message = rf"^no row of this {name} sees others grow: it has no global context to choose$"
         with pytest.raises(InputError, match=message):
             translator.decoder.settings(mode="two-pass", global_context="partial")
+
+
+def test_an_engine_without_the_partial_context_refuses_it_before_the_first_pass(
+    subwords: Subwords, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = ModelConfig("docflat-c", SIZES, {}, RowSettings(context_free=0.2))
+    save_model(tmp_path / "model", config, config.build(subwords).state_dict(), subwords, "")
+    searched = []
+    monkeypatch.setattr(Passes, "sentence_by_sentence", lambda self, documents, done: searched.append(1) or documents)
+    translator = Translator.load(tmp_path / "model", device="cpu")
+    with pytest.raises(InputError, match=r"the engine onnx has no global context 'partial'.* --engine torch"):
+        translator.translate(["the cat", "the dog"], global_context="partial", beam=1)
+    assert not searched
+    assert translator.decoder.settings(global_context="first-pass").mode == "two-pass"
+    translator = Translator.load(tmp_path / "model", device="cpu", engine="torch")
+    assert translator.decoder.settings(global_context="partial").global_context == "partial"
 
 
 @pytest.mark.usefixtures("short")

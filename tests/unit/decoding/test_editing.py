@@ -190,6 +190,9 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         decoder_for("doc2doc").settings(mode="two-pass", tolerance=0.5)
     with pytest.raises(InputError, match="tolerance must not be negative"):
         decoder_for("doc2doc").settings(mode="edit", tolerance=-1.0)
+    for penalty in (-0.1, float("inf"), float("nan")):
+        with pytest.raises(InputError, match="length_penalty must be finite and not negative"):
+            decoder_for("doc2doc").settings(length_penalty=penalty)
 
 
 def test_edit_is_the_default_of_models_that_can_edit() -> None:

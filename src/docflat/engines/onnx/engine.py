@@ -88,6 +88,7 @@ class OnnxEngine:
     """As `Engine`. Sessions are made when first asked for."""
 
     name = "onnx"
+    searches_together = False
     looks_ahead = False
     keeps_rows = False
     scoring_budget = 2048

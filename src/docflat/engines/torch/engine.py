@@ -50,6 +50,7 @@ class TorchEngine:
     """As `Engine`. What it is asked of its model's device and type holds for the model as it is then."""
 
     name = "torch"
+    searches_together = True
 
     def __init__(self, model: Transformer) -> None:
         self.model = model
