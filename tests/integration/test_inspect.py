@@ -268,7 +268,7 @@ def test_bad_input(models: dict[str, Path], files: tuple[Path, Path], tmp_path: 
     long.write_text("bado\n\n" + "bado\n" * (WIDEST + 1))
     found = refused(capsys, *given[:2], "--source", long, "--document", 2, "--window", 0, *given[4:])
     assert found == f"{long}:3: a window of 401 sentences; {WIDEST} at most can be looked at"
-    assert "No such file" in refused(capsys, "--model", tmp_path / "none", *given[2:])
+    assert "is not a model folder" in refused(capsys, "--model", tmp_path / "none", *given[2:])
     assert not (tmp_path / "out").exists()
 
     (tmp_path / "out").mkdir()

@@ -154,7 +154,11 @@ def contents(folder: Path) -> dict[str, bytes]:
         ("docs.jsonl", {"decoding": {"mode": "edit", "global_context": "partial"}}, "a global context goes with"),
         ("docs.jsonl", {"decoding": {"mode": "two-pass", "tolerance": 0.2}}, "a tolerance goes with the mode edit"),
         ("docs.jsonl", {"decoding": {"mode": "edit"}, "first_pass": "other"}, "a first pass goes with"),
-        ("docs.jsonl", {"decoding": {"mode": "auto", "length_penalty": -1.0}}, "length_penalty must not be negative"),
+        (
+            "docs.jsonl",
+            {"decoding": {"mode": "auto", "length_penalty": -1.0}},
+            "length_penalty must be finite and not negative",
+        ),
         ("docs.jsonl", {"first_pass": "none"}, "none: cannot be read"),
     ],
 )

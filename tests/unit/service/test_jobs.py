@@ -189,9 +189,13 @@ def test_jobs_outlive_the_server(start: Start) -> None:
 def test_a_killed_process_loses_nothing(start: Start) -> None:
     with start() as service:
         id = send(service.client, {"a.txt": b"sleep 20", "b.txt": b"sleep 20"}).json()["id"]
+        killed: list[int] = []
         for _ in range(2):
             wait(service.client, id, "running")
-            os.kill(service.service.jobs.processes[0].pid, signal.SIGKILL)
+            while (pid := service.service.jobs.processes[0].pid) in killed:  # not replaced yet
+                time.sleep(0.02)
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
         assert wait(service.client, id)["state"] == "done"
         assert {file["state"] for file in service.client.get(f"/api/jobs/{id}").json()["files"]} == {"done"}
 
