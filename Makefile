@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIGHT := .venv-light/bin
 
-.PHONY: help install light demo serve reproduce-tiny test test-light check clean
+.PHONY: help install light demo serve reproduce-tiny test test-ray test-light check clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ check: install ## lint, formatting, types
 
 test: check ## everything CI runs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-ray: install ## bulk translation by Ray Data, in a process of its own
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/unit/bulk/test_engines.py
 
 test-light: install ## tests of translating, in a fresh environment with a built docflat and nothing but what it asks for
 	rm -rf runs/test-light && $(PYTHON) -m venv runs/test-light
