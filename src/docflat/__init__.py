@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from docflat.translation.translator import Translator
 
 __all__ = ["Translator", "__version__"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -191,7 +191,7 @@ def test_what_is_missing_is_named_with_its_extra(command: Sequence[str], extra: 
         "MODEL": str(MODEL),
         "TEXT": str(tmp_path / "text"),
         "OUT": str(tmp_path / "out"),
-        "RECIPE": str(HERE.parents[1] / "recipes" / "quickstart.yaml"),
+        "RECIPE": "quickstart",
     }
     done = docflat(*(places.get(word, word) for word in command))
     assert done.returncode == 2

@@ -24,13 +24,12 @@ from docflat.reproduce.tiny import SETTINGS
 
 from .conftest import ENVIRONMENT
 
-ROOT = Path(__file__).parents[2]
 REPORTS = ("report.md", "report.html", "report.csv", "report.tex")
 QUICK = ["every_stage.max_steps=10", "every_stage.validate_every=5", "log_every=5"]
 
 
 def words_of(out: Path, words: Sequence[str], tiny: bool) -> list[str]:
-    return ["reproduce", f"--out={out}", f"--recipes={ROOT / 'recipes'}", *(["--scale=tiny"] if tiny else []), *words]
+    return ["reproduce", f"--out={out}", *(["--scale=tiny"] if tiny else []), *words]
 
 
 def start(out: Path, *words: str, tiny: bool = True) -> subprocess.Popen[str]:
@@ -111,7 +110,7 @@ def test_a_record_has_all_that_made_it(killed: Path):
         assert origin["seed"] == 1
         assert len(origin["data"]) in (12, 21)
         assert origin["command"].startswith(f"docflat reproduce run --out={killed}")
-        assert origin["training"].startswith(f"docflat train {ROOT}/recipes/ted.yaml {ROOT}/recipes/systems/")
+        assert origin["training"].startswith("docflat train ted systems/")
         assert QUICK[0] in origin["settings"]
 
 

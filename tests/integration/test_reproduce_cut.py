@@ -25,11 +25,9 @@ from docflat.reproduce import runs
 
 from .conftest import ENVIRONMENT
 
-ROOT = Path(__file__).parents[2]
 SYSTEMS = ("sent2sent", "doc2doc", "docflat-c")
 CHOICE = [
     "--scale=tiny",
-    f"--recipes={ROOT / 'recipes'}",
     "--select=table2,elsewhere",
     "--datasets=europarl",
     f"--systems={','.join(SYSTEMS)}",
@@ -147,7 +145,7 @@ def test_kept_translations_are_scored_again_without_their_models(outs: tuple[Pat
     (out / "results.jsonl").write_text("".join(line for line in lines if json.loads(line)["metric"] not in later))
     for folder in out.glob("jobs/europarl/*/model"):
         shutil.rmtree(folder)
-    words = [f"--out={out}", f"--data={out / 'data'}", f"--recipes={ROOT / 'recipes'}", "--commit=later"]
+    words = [f"--out={out}", f"--data={out / 'data'}", "--commit=later"]
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as stderr:
         assert cli.run(["reproduce", "report", *words]) == 0, stderr.getvalue()
     assert numbers(out) == numbers(outs[0])

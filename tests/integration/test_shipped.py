@@ -14,11 +14,11 @@ from docflat.cli.dispatch import run
 from docflat.engines.torch.int8_products import Int8Embedding
 from docflat.training.loop import Data, StageTraining
 from docflat.training.recipe import load_recipe
+from docflat.training.recipe_names import RECIPES
 from docflat.training.torchrun import Processes
 from docflat.weights.folders import load_model, save_model
 from docflat.weights.shipped import ENGLISH_GERMAN, model_folder
 
-ROOT = Path(__file__).parents[2]
 CHAIN = ["Good morning.", "We are all here.", "The commission has adopted a new report.", "It has forty pages."]
 
 
@@ -98,12 +98,12 @@ def test_the_recipe_for_own_documents_fits_the_model(tmp_path: Path) -> None:
         (tmp_path / f"train.{side}").write_text(text)
     files = ["--source", str(tmp_path / "train.en"), "--target", str(tmp_path / "train.de")]
     assert run(["prepare", *files, "--tokenizer", "en-de", "--hold-out", "4", "--out", str(tmp_path / "data")]) == 0
-    recipe = load_recipe(ROOT / "recipes" / "finetune.yaml", [f"data={tmp_path / 'data'}", f"out={tmp_path / 'run'}"])
+    recipe = load_recipe(RECIPES / "finetune.yaml", [f"data={tmp_path / 'data'}", f"out={tmp_path / 'run'}"])
     stage = StageTraining(recipe, 0, Data.open(tmp_path / "data"), Processes.start("cpu"))
     model, rates = stage._build()
     shipped = load_model(ENGLISH_GERMAN).model.state_dict()
     assert all(torch.equal(tensor, shipped[name]) for name, tensor in model.state_dict().items())
     assert set(rates.values()) == {1.0}
-    hint = (ROOT / "recipes" / "finetune.yaml").read_text().split("On a GPU add: ")[1].splitlines()[0].split()
-    assert load_recipe(ROOT / "recipes" / "finetune.yaml", hint).stages[0].batch_tokens == 32768
+    hint = (RECIPES / "finetune.yaml").read_text().split("On a GPU add: ")[1].splitlines()[0].split()
+    assert load_recipe(RECIPES / "finetune.yaml", hint).stages[0].batch_tokens == 32768
     assert stage.config.rows == load_model(ENGLISH_GERMAN).config.rows

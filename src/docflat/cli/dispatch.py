@@ -65,7 +65,8 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "train",
         "train a model as a recipe says, or go on with it",
-        "docflat train recipes/quickstart.yaml out=runs/first stages.1.max_steps=2000",
+        "docflat train quickstart data=prepared/mine out=runs/first\n"
+        "docflat train europarl systems/docflat-c every_stage.max_steps=2000",
         "train",
     ),
     Verb(
@@ -177,6 +178,12 @@ VERBS: tuple[Verb, ...] = (
         "docflat reproduce plan --data prepared --select table2 --datasets europarl --seeds 3\n"
         "docflat reproduce run --data prepared --select table2 --datasets europarl --seeds 3 --budget 25m",
         "reproduce",
+    ),
+    Verb(
+        "recipes",
+        "list the recipes that come with docflat, or show or copy one",
+        "docflat recipes\ndocflat recipes quickstart -o mine.yaml",
+        "recipes",
     ),
     Verb("systems", "list the systems a recipe can name", "docflat systems --json", "systems"),
 )

@@ -40,8 +40,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), metavar="DIR", help=kept)
     data = "folders ted, news and europarl of `docflat prepare`, each with test.en and test.de (default: %(default)s)"
     parser.add_argument("--data", type=Path, default=Path("prepared"), metavar="DIR", help=data)
-    recipes = "the recipes (default: %(default)s)"
-    parser.add_argument("--recipes", type=Path, default=Path("recipes"), metavar="DIR", help=recipes)
+    recipes = "a folder of recipes that come before those of docflat of the same name"
+    parser.add_argument("--recipes", type=Path, metavar="DIR", help=recipes)
     select = "table1 to table6, company, discourse, elsewhere, distance, context, batch, abd, speed (default: all)"
     parser.add_argument("--select", type=names, default=[], metavar="A,B", help=select)
     parser.add_argument("--systems", type=names, default=[], metavar="A,B", help="only their numbers (default: all)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from docflat.cli.arguments import add_json, whole
 from docflat.support.console import print_rows
@@ -12,7 +11,7 @@ from docflat.support.errors import InputError
 
 
 def arguments(parser: ArgumentParser) -> None:
-    recipe = "a YAML file, see recipes/; of several, each lies over those before it"
+    recipe = "a YAML file, or a name of `docflat recipes`; of several, each lies over those before it"
     parser.add_argument("recipe", nargs=1, metavar="RECIPE", help=recipe)
     more = "a further recipe, or a setting instead of the recipe's, such as stages.1.max_steps=200"
     parser.add_argument("more", nargs="*", default=[], metavar="RECIPE|key=value", help=more)
@@ -26,10 +25,11 @@ def arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     from docflat.training.loop import train
     from docflat.training.recipe import load_recipe
+    from docflat.training.recipe_names import find_recipe
 
     files = [*arguments.recipe, *(one for one in arguments.more if "=" not in one)]
     overrides = [one for one in arguments.more if "=" in one]
-    recipe = load_recipe([Path(file) for file in files], overrides)
+    recipe = load_recipe([find_recipe(file) for file in files], overrides)
     if arguments.engine == "ray":
         from docflat.training.ray_train import train_on_ray
 

@@ -38,6 +38,7 @@ from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 from docflat.training.loop import Stopped, train
 from docflat.training.recipe import Recipe, load_recipe
+from docflat.training.recipe_names import RECIPES, recipe_name
 from docflat.translation.translator import Translator
 
 OF_TEXT = ("bleu", "dbleu", *DISCOURSE)  # what a translation that is kept can be scored with at any time
@@ -51,7 +52,7 @@ class Plan:
     out: Path
     datasets: dict[str, Dataset]  # those that are there
     measures: list[Measure]
-    recipes: Path = Path("recipes")
+    recipes: Path | None = None  # a folder whose recipes come before those of docflat
     settings: tuple[str, ...] = ()  # over the recipes, for all jobs; of stage I or II only with I. or II. before them
     global_context: str = "partial"
     beam: int = 5
@@ -115,17 +116,19 @@ class Plan:
 
     def recipe(self, job: Job) -> tuple[Recipe, str]:
         """And the command that trains it."""
-        of_dataset = self.recipes / f"{job.dataset}.yaml"
-        files = [
-            of_dataset if of_dataset.exists() else self.recipes / "base.yaml",
-            self.recipes / "systems" / f"{job.system}.yaml",
-        ]
+        of_dataset = self._recipe_file(job.dataset)
+        base = of_dataset if of_dataset.exists() else self._recipe_file("base")
+        files = [base, self._recipe_file(f"systems/{job.system}")]
         settings = [f"data={self.datasets[job.dataset].folder}", f"out={self.folder(job)}", "tensorboard=false"]
         if job.first is not None:
             settings.append(f"stages.0.start={self.folder(job.first) / 'model'}")
         settings += [*self.settings_of(job), *job.changes]  # of two, the later one wins: a variant stays what it is
         settings += [f"seed={job.seed}"] if job.seed > 1 else []
-        return load_recipe(files, settings), shlex.join(["docflat", "train", *map(str, files), *settings])
+        return load_recipe(files, settings), shlex.join(["docflat", "train", *map(recipe_name, files), *settings])
+
+    def _recipe_file(self, name: str) -> Path:
+        path = RECIPES / f"{name}.yaml" if self.recipes is None else self.recipes / f"{name}.yaml"
+        return path if path.exists() else RECIPES / f"{name}.yaml"
 
     def on_gpu(self, recipe: Recipe) -> bool:
         return recipe.device != "cpu" and torch.cuda.is_available()

@@ -17,6 +17,7 @@ from docflat.model.sizes import ModelSizes
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import File, from_mapping, read_yaml
 from docflat.systems import find_system
+from docflat.training.recipe_names import find_recipe, recipe_names
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,10 @@ def read_layer(path: Path, above: Sequence[Path] = ()) -> Layer:
         return mapping, lines
     if not isinstance(below, str):
         raise InputError(f"extends: expected a file, found {below!r}", *lines["extends"])
-    return merge(read_layer(path.parent / below, (*above, path.resolve())), (mapping, lines))
+    # Of a copy of one of our recipes, that file may not lie beside it.
+    beside = path.parent / below
+    lower = beside if beside.exists() or below.removesuffix(".yaml") not in recipe_names() else find_recipe(below)
+    return merge(read_layer(lower, (*above, path.resolve())), (mapping, lines))
 
 
 def merge(below: Layer, above: Layer) -> Layer:

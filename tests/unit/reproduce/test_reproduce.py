@@ -36,11 +36,11 @@ from docflat.support.strict_yaml import to_mapping
 from docflat.systems import SYSTEMS
 from docflat.training.loop import differences
 from docflat.training.recipe import load_recipe
+from docflat.training.recipe_names import RECIPES
 from docflat.translation.translator import Translator
 from docflat.weights.config import ModelConfig
 from docflat.weights.folders import ModelFolder
 
-RECIPES = Path(__file__).parents[3] / "recipes"
 ORIGIN = Origin("abc1234", 1, "0123456789ab", "docflat reproduce", "docflat train a.yaml", "CPU")
 CELLS = [cell for table in tables() for cell in table.cells]
 

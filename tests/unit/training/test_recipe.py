@@ -17,9 +17,10 @@ from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import SYSTEMS, find_system
 from docflat.training.recipe import Recipe, Stage, load_recipe
+from docflat.training.recipe_names import RECIPES, find_recipe, recipe_names
 from recipe_files import load, refused, with_value, write
 
-FOLDER = Path(__file__).parents[3] / "recipes"
+SHIP = Path(__file__).parents[3] / "recipes" / "ship"
 
 
 DATASETS = ("ted", "news", "europarl")
@@ -31,7 +32,7 @@ def test_recipes_are_read_and_refused_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom docflat.support.errors import InputError\nfrom docflat.training.recipe import load_recipe\n"
     )
-    code += f"load_recipe([__import__('pathlib').Path({str(FOLDER / 'quickstart.yaml')!r})])\n"
+    code += f"load_recipe([__import__('pathlib').Path({str(RECIPES / 'quickstart.yaml')!r})])\n"
     code += (
         f"try: load_recipe([__import__('pathlib').Path({str(wrong)!r})])\nexcept InputError as error: print(error)\n"
     )
@@ -42,12 +43,12 @@ def test_recipes_are_read_and_refused_without_torch(tmp_path: Path) -> None:
 
 
 def test_the_quick_start_loads():
-    recipe = load_recipe(FOLDER / "quickstart.yaml")
+    recipe = load_recipe(RECIPES / "quickstart.yaml")
     assert [stage.system for stage in recipe.stages] == ["sent2sent", "docflat-c"]
 
 
 def test_the_recipe_of_what_is_shipped_loads():
-    recipe = load_recipe(FOLDER / "ship" / "en-de.yaml")
+    recipe = load_recipe(SHIP / "en-de.yaml")
     assert [stage.system for stage in recipe.stages] == ["sent2sent", *["docflat-c"] * 5]
     assert all(stage.rows.context_free > 0 for stage in recipe.stages[1:])  # one checkpoint does both passes
     assert all(stage.sampling for stage in recipe.stages)
@@ -56,7 +57,7 @@ def test_the_recipe_of_what_is_shipped_loads():
 @pytest.mark.parametrize("data", DATASETS)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
-    recipe = load_recipe([FOLDER / f"{data}.yaml", FOLDER / "systems" / f"{system}.yaml"])
+    recipe = load_recipe([RECIPES / f"{data}.yaml", RECIPES / "systems" / f"{system}.yaml"])
     assert recipe.stages[-1].system == system
     assert (recipe.data, recipe.out) == (Path("prepared") / data, Path("runs") / data / system)
     # Everyone starts from the one sentence model, but for that model itself.
@@ -68,7 +69,7 @@ def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_recipes_have_the_papers_settings(system: str, data: str):
     """As methods.md has them: of all systems, then of one."""
-    recipe = load_recipe([FOLDER / f"{data}.yaml", FOLDER / "systems" / f"{system}.yaml"])
+    recipe = load_recipe([RECIPES / f"{data}.yaml", RECIPES / "systems" / f"{system}.yaml"])
     assert recipe.model == ModelSizes(512, 8, 2048, 6, 6)
     first = system == "sent2sent"
     for stage in recipe.stages:
@@ -91,9 +92,9 @@ def test_the_recipes_have_the_papers_settings(system: str, data: str):
 
 
 def test_there_is_no_other_recipe():
-    assert {path.stem for path in FOLDER.glob("*.yaml")} == {"base", "quickstart", "finetune", *DATASETS}
-    assert {path.stem for path in (FOLDER / "systems").glob("*.yaml")} == {*SYSTEMS, CONTROL}
-    assert {path.stem for path in (FOLDER / "ship").glob("*.yaml")} == {"en-de"}
+    assert {path.stem for path in RECIPES.glob("*.yaml")} == {"base", "quickstart", "finetune", *DATASETS}
+    assert {path.stem for path in (RECIPES / "systems").glob("*.yaml")} == {*SYSTEMS, CONTROL}
+    assert {path.stem for path in SHIP.glob("*.yaml")} == {"en-de"}
 
 
 def layers(folder: Path, **files: str) -> list[Path]:
@@ -274,3 +275,29 @@ stages:
 )
 def test_an_unknown_key_and_the_nearest_right_one(tmp_path: Path, key: str, nearest: str):
     assert refused(tmp_path, with_value(key, 1)) == f"{key}: unknown key; did you mean {nearest!r}?"
+
+
+def test_recipes_are_found_by_name_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert {find_recipe(name) for name in recipe_names()} == set(RECIPES.rglob("*.yaml"))
+    assert find_recipe("recipes/systems/abd.yaml") == find_recipe("systems/abd") == RECIPES / "systems" / "abd.yaml"
+    with pytest.raises(InputError, match="did you mean 'quickstart'"):
+        find_recipe("quikstart")
+
+
+def test_a_file_comes_before_the_recipe_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quickstart").mkdir()  # as of an earlier run
+    assert find_recipe("quickstart") == RECIPES / "quickstart.yaml"
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "quickstart.yaml").write_text("seed: 3")
+    assert find_recipe("recipes/quickstart.yaml") == Path("recipes/quickstart.yaml")
+
+
+def test_a_copy_lies_over_what_the_original_does(tmp_path: Path) -> None:
+    copy = tmp_path / "mine.yaml"
+    copy.write_text((RECIPES / "europarl.yaml").read_text())
+    copied, original = (
+        load_recipe([path, RECIPES / "systems" / "docflat-c.yaml"]) for path in (copy, find_recipe("europarl"))
+    )
+    assert copied == original
