@@ -102,10 +102,10 @@ class Plain:
     def __init__(self, memory: Tensor) -> None:
         self.memory = memory
 
-    def own(self, attention: Attention, x: Tensor, reach: str) -> Tensor:
+    def self_attention(self, attention: Attention, x: Tensor, reach: str) -> Tensor:
         return attention.over(x, Segments.of_lengths(np.array([len(x)])), causal=True)
 
-    def source(self, attention: Attention, x: Tensor, reach: str) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: str) -> Tensor:
         here, there = (Segments.of_lengths(np.array([len(part)])) for part in (x, self.memory))
         return attention.across(x, self.memory, here, there)
 

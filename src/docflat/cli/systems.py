@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> None:
 
 def draw_all(folder: Path) -> None:
     from docflat.systems import SYSTEMS
-    from docflat.systems.visibility import draw_sight, find_sight
+    from docflat.systems.visibility import draw_visibility, find_visibility
 
     try:
         import matplotlib  # noqa: F401
@@ -51,6 +51,6 @@ def draw_all(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for system in SYSTEMS.values():
-            draw_sight(find_sight(system), folder / f"{system.name}.png")
+            draw_visibility(find_visibility(system), folder / f"{system.name}.png")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", folder) from None

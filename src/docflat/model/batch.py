@@ -34,8 +34,8 @@ class Selection:
     def of_flat(cls, flat: FlatSelection) -> Selection:
         return cls(torch.from_numpy(flat.index), Segments.of_flat(flat.segments))
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> Selection:
-        return Selection(change(self.index), self.segments.each(change))
+    def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Selection:
+        return Selection(change(self.index), self.segments.map_tensors(change))
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Side:
         }
         return cls(**tensors, selections={name: Selection.of_flat(one) for name, one in selections.items()})
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> Side:
+    def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Side:
         values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         selections: dict[SelectionName, Selection] = values.pop("selections")
         changed: dict[str, Any] = {
-            name: change(x) if isinstance(x, Tensor) else x.each(change) for name, x in values.items()
+            name: change(x) if isinstance(x, Tensor) else x.map_tensors(change) for name, x in values.items()
         }
-        return Side(**changed, selections={name: one.each(change) for name, one in selections.items()})
+        return Side(**changed, selections={name: one.map_tensors(change) for name, one in selections.items()})
 
     def only_current(self) -> Side:
         """The current sentences as rows without context."""
@@ -95,7 +95,7 @@ class Side:
         )
 
     def to(self, device: torch.device) -> Side:
-        return self.each(lambda tensor: tensor.to(device, non_blocking=True))
+        return self.map_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
 
 @dataclass(frozen=True)
@@ -108,15 +108,15 @@ class Batch:
     def of_flat(cls, flat: FlatBatch) -> Batch:
         return cls(Side.of_flat(flat.source), Side.of_flat(flat.target), torch.from_numpy(flat.labels))
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        return Batch(self.source.each(change), self.target.each(change), change(self.labels))
+    def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        return Batch(self.source.map_tensors(change), self.target.map_tensors(change), change(self.labels))
 
     def to(self, device: torch.device) -> Batch:
-        return self.each(lambda tensor: tensor.to(device, non_blocking=True))
+        return self.map_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin(self) -> Batch:
         """In memory that a GPU can copy from while the host goes on."""
-        return self.each(Tensor.pin_memory)
+        return self.map_tensors(Tensor.pin_memory)
 
 
 def make_side(

@@ -55,13 +55,13 @@ class SegmentAttending:
     def __init__(self, segments: Segments, causal: bool = False) -> None:
         self.segments, self.causal = segments, causal
 
-    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+    def self_attention(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         return attention.over(x, self.segments, self.causal)
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         raise TypeError("there is no other side to attend to")
 
-    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+    def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         raise TypeError("there are no previous sentences to attend to")
 
 
@@ -72,16 +72,16 @@ class SideAttending(SegmentAttending):
         super().__init__(side.rows, causal)
         self.side = side
 
-    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+    def self_attention(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         query, key, value = attention.project(x)
         old = None if earlier is None else attention.keys_values(earlier)
-        self.note_own(attention, reach, key, value, old)
+        self.note_self(attention, reach, key, value, old)
         if old is not None:
             return self._recurrent(attention, query, key, value, *old)
         segments = self.side.pieces if reach == "sentence" else self.side.rows
         return attention.join(attend(query, key, value, segments, segments, self.causal))
 
-    def note_own(
+    def note_self(
         self, attention: Attention, reach: Reach, key: Tensor, value: Tensor, old: tuple[Tensor, Tensor] | None
     ) -> None:
         """For who keeps what tokens to come will see: here nobody. (tokens, heads, size) each."""
@@ -104,7 +104,7 @@ class SideAttending(SegmentAttending):
         old = torch.ones(len(part.index), dtype=torch.bool, device=before.device).index_fill(0, own, False)
         return part.index, old, own, part.segments
 
-    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+    def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         side, part = self.side, self.side.selections["previous"]
         distances = len(part.segments) // len(side.rows)
         queries = side.sentences.times(distances, len(x))
@@ -122,7 +122,7 @@ class TargetAttending(SideAttending):
         super().__init__(side, causal=True)
         self.memory = memory
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         memory, queries = self.memory, self.side.rows
         states, keys = memory.states, memory.rows
         if reach == "context":
@@ -131,8 +131,8 @@ class TargetAttending(SideAttending):
         elif reach != "row":
             queries, keys = self.side.pieces, memory.pieces
         key, value = attention.keys_values(states)
-        self.note_source(attention, reach, key, value)
+        self.note_cross(attention, reach, key, value)
         return attention.join(attend(attention.queries(x), key, value, queries, keys))
 
-    def note_source(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
-        """As `note_own`; of the whole source, or of the context that was encoded apart."""
+    def note_cross(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
+        """As `note_self`; of the whole source, or of the context that was encoded apart."""

@@ -101,8 +101,8 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, queries: Segments, 
             for part in (long, ~long):
                 which = part.nonzero().squeeze(1)
                 (at, some_queries), (other, some_keys) = queries.take(which), keys.take(which)
-                found = attend_padded(query[at], key[other], value[other], some_queries, some_keys, causal)
-                result = result.index_copy(0, at, found)
+                read = attend_padded(query[at], key[other], value[other], some_queries, some_keys, causal)
+                result = result.index_copy(0, at, read)
             return result
     # Padding stands at the end of a segment: the causal mask alone hides it from every real token.
     # Where there is no key at all, the zeros of the padding are seen: a softmax over nothing is no number.
@@ -259,13 +259,13 @@ class FeedForward(nn.Module):
 class Attending(Protocol):
     """How the tokens at hand attend; x is (..., dim), and so is what comes back."""
 
-    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+    def self_attention(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         """To their own side. earlier: what is seen of the sentence before, for the reach "previous"."""
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         """Of target tokens to the source."""
 
-    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+    def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         """Of current tokens x to the words of each previous sentence by itself; states: of the whole side.
 
         Returns (..., distances, dim), and where there is such a sentence, (..., distances).
@@ -290,7 +290,7 @@ class EncoderLayer(nn.Module):
 
     def attend(self, x: Tensor, attending: Attending) -> Tensor:
         """What its tokens read of each other: (..., dim)."""
-        return attending.own(self.attention, x, self.reach)
+        return attending.self_attention(self.attention, x, self.reach)
 
     def read_context(self, x: Tensor, attending: Attending) -> Tensor:
         """After that: nothing, but for a system whose layers read a context of their own."""
@@ -318,10 +318,10 @@ class DecoderLayer(nn.Module):
 
     def attend(self, x: Tensor, attending: Attending) -> Tensor:
         """What its tokens read of earlier ones: (..., dim)."""
-        return attending.own(self.attention, x, self.reach)
+        return attending.self_attention(self.attention, x, self.reach)
 
     def attend_source(self, x: Tensor, attending: Attending) -> Tensor:
-        return attending.source(self.source_attention, x, self.reach)
+        return attending.cross_attention(self.source_attention, x, self.reach)
 
     def read_context(self, x: Tensor, attending: Attending) -> Tensor:
         """Between the two: nothing, but for a system whose layers read a context of their own."""
@@ -346,11 +346,11 @@ def angles_of_one(dim: int, last: int, device: torch.device) -> Tensor:
 
 @lru_cache
 def known_frequencies(dim: int, last: int, device: torch.device) -> Tensor:
-    """The same, kept."""
-    found = angles_of_one(dim, last, device)
+    """The same, cached."""
+    frequencies = angles_of_one(dim, last, device)
     if device.type == "cuda":  # others may ask for it on other streams
         torch.cuda.current_stream(device).synchronize()
-    return found
+    return frequencies
 
 
 class Embedding(nn.Module):
@@ -375,8 +375,8 @@ class Embedding(nn.Module):
         if plain and has_kernels(self.weight) and self.factor == math.sqrt(dim):
             flat = tokens.dim() == 1  # else newest tokens, a beam a row
             both = (tokens[:, None], positions[:, None]) if flat else (tokens, positions)
-            found: Tensor = step_kernels.embed(*both, self.weight, frequencies)
-            return found[:, 0] if flat else found
+            embedded: Tensor = step_kernels.embed(*both, self.weight, frequencies)
+            return embedded[:, 0] if flat else embedded
         rows = self.rows(tokens)
         angles = positions[..., None] * frequencies
         places = torch.cat([angles.sin(), angles.cos()], dim=-1)

@@ -82,6 +82,6 @@ class Segments:
         index = torch.arange(int(starts[-1]), device=lengths.device) + torch.repeat_interleave(shift, lengths)
         return index, Segments(starts.int(), int(lengths.max()))
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> Segments:
+    def map_tensors(self, change: Callable[[Tensor], Tensor]) -> Segments:
         """The same with every tensor changed: moved, or pinned."""
         return Segments(change(self.starts), self.longest)

@@ -11,9 +11,9 @@ from docflat.model.batch import Batch, Side
 from docflat.model.batch_attention import Memory, SideAttending, TargetAttending
 from docflat.model.cache.decoding_state import (
     CachedAttending,
+    CachedContext,
     Decoding,
     GlobalContext,
-    KeptContext,
     Mixer,
     PrefixAttending,
 )
@@ -156,7 +156,7 @@ class Transformer(nn.Module):
         return 2 * source_tokens + 20
 
     def start_decoding(
-        self, memory: Memory, prefix: Side, beam: int, context: GlobalContext | KeptContext | None = None
+        self, memory: Memory, prefix: Side, beam: int, context: GlobalContext | CachedContext | None = None
     ) -> tuple[Decoding, Tensor]:
         """Read the forced target prefixes, each a row that ends with the start symbol of its current sentence.
 
@@ -173,7 +173,7 @@ class Transformer(nn.Module):
         return Decoding(positions, paths, attending.caches, attending.hidden, mixer), self.target_embedding.logits(last)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | CachedContext | None
     ) -> tuple[Tensor, Mixer | None]:
         """`mix_target` for the prefixes, (tokens, dim), and what `step_mix` will need."""
         return self.mix_target(x, prefix, memory), None

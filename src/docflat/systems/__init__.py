@@ -54,15 +54,15 @@ class System:
     def model(self) -> type[Transformer]:
         """The class of its models."""
         module, name = self.code.split(":")
-        found: type[Transformer] = getattr(import_module(f"docflat.systems.{module}"), name)
-        return found
+        system: type[Transformer] = getattr(import_module(f"docflat.systems.{module}"), name)
+        return system
 
-    def read_options(self, given: Mapping[str, Any], file: str | None = None, where: str = "options") -> Options:
+    def read_options(self, settings: Mapping[str, Any], file: str | None = None, where: str = "options") -> Options:
         """The options of this system from a recipe or a model folder; refuses what contradicts its name."""
         for key, value in self.preset.items():
-            if given.get(key, value) != value:
+            if settings.get(key, value) != value:
                 raise InputError(f"{where}.{key}: {self.name} means {key}: {value}", file)
-        return from_mapping(self.options, {**self.preset, **given}, file=file, where=where)
+        return from_mapping(self.options, {**self.preset, **settings}, file=file, where=where)
 
     def check(self, sizes: ModelSizes, options: Options, file: str | None = None, where: str = "options") -> None:
         """Refuses options that a model of these sizes cannot have."""
@@ -77,10 +77,10 @@ class System:
         arguments = (options,) if self.options is not Options else ()
         return build(sizes, vocabulary, *arguments, dropout=dropout)
 
-    def rows_of(self, given: RowSettings, where: str = "rows", file: str | None = None) -> RowSettings:
-        """The rows this system is trained on: what is given, the rest its own; refuses what it cannot do."""
+    def rows_of(self, settings: RowSettings, where: str = "rows", file: str | None = None) -> RowSettings:
+        """The rows this system is trained on: these settings, and its own for the rest; refuses what it cannot do."""
         try:
-            rows = given.filled(**self.rows)
+            rows = settings.filled(**self.rows)
         except ValueError as error:
             raise InputError(f"{where}.{error} ({self.name})", file) from None
         most, name = self.most_rows, self.name

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
-from docflat.model.cache.decoding_state import GlobalContext, KeptContext, Mixer
+from docflat.model.cache.decoding_state import CachedContext, GlobalContext, Mixer
 from docflat.model.cache.fixed_keys import Change
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attention
@@ -46,7 +46,7 @@ class ABD(Transformer):
         return self.target_norm(x)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | CachedContext | None
     ) -> tuple[Tensor, Mixer | None]:
         if self.target_rows is None:
             return self.target_norm(x), None
@@ -74,7 +74,7 @@ class RowMixer:
     read: Tensor  # (rows, dim)
     stays: bool = True
 
-    def keep(self, rows: Tensor) -> None:
+    def select_rows(self, rows: Tensor) -> None:
         self.read = self.read[rows]
 
     def compact(self, index: Tensor) -> None:
@@ -83,7 +83,7 @@ class RowMixer:
     def make_room(self, slots: int) -> None:
         pass
 
-    def each(self, change: Change) -> None:
+    def map_tensors(self, change: Change) -> None:
         self.read = change(self.read)
 
     def settle(self, row: int, tokens: Tensor) -> None:

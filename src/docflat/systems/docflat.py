@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, SideAttending
-from docflat.model.cache.decoding_state import GlobalContext, KeptContext, KeysValues, Mixer
+from docflat.model.cache.decoding_state import CachedContext, GlobalContext, KeysValues, Mixer
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.layers import Attention, Gate, attend, fold, is_inference
 from docflat.model.segments import Segments
@@ -171,13 +171,13 @@ class DocFlat(Transformer):
         return Memory.of_side(x, source)
 
     def start_mix(
-        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | KeptContext | None
+        self, x: Tensor, prefix: Side, memory: Memory, paths: Paths, context: GlobalContext | CachedContext | None
     ) -> tuple[Tensor, Mixer | None]:
         if self.target_flat is None:
             return self.target_norm(x), None
-        if isinstance(context, KeptContext):
-            mixed, kept_mixer = FlatMixer.after(self, self.target_flat, x, prefix, paths, context)
-            return self.target_norm(mixed), kept_mixer
+        if isinstance(context, CachedContext):
+            mixed, mixer = FlatMixer.after(self, self.target_flat, x, prefix, paths, context)
+            return self.target_norm(mixed), mixer
         mixed, mixer = FlatMixer.start(self, self.target_flat, x, prefix, paths, context)
         return self.target_norm(mixed), mixer
 

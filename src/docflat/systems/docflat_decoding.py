@@ -10,18 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from docflat.model.batch import Side
-from docflat.model.cache.decoding_state import GlobalContext, KeptContext, KeysValues, read_cache
+from docflat.model.cache.decoding_state import CachedContext, GlobalContext, KeysValues, read_cache
 from docflat.model.cache.fixed_keys import (
     Change,
-    Given,
-    GivenFlat,
+    FixedKeys,
+    FlatFixedKeys,
     attend_masked,
-    given_by_group,
-    given_by_segment,
+    fixed_by_group,
+    fixed_by_segment,
     upright,
     whole,
 )
-from docflat.model.cache.hypotheses import FIRST_ROOM, Grown, Paths
+from docflat.model.cache.hypotheses import FIRST_ROOM, HypothesisSlots, Paths
 from docflat.model.layers import NoNorm, Norm, attend, has_step_kernel, is_step, step_kernels
 from docflat.model.segments import Segments
 
@@ -41,8 +41,8 @@ def mix_newest(flat: FlatBatchAttention, x: Tensor, mixed: Tensor, norm: Norm | 
     else:
         read, opening = flat.folded(mixed.flatten(-2)).chunk(2, dim=-1)
     gamma = flat.options.gamma if flat.options.gate == "discrete" else None
-    found: Tensor = step_kernels.mix_norm(x, read, opening, gamma, norm.weight, norm.bias, norm.eps)
-    return found
+    mixed_newest: Tensor = step_kernels.mix_norm(x, read, opening, gamma, norm.weight, norm.bias, norm.eps)
+    return mixed_newest
 
 
 def show_rows(flat: FlatBatchAttention, x: Tensor, side: Side) -> list[KeysValues]:
@@ -53,36 +53,36 @@ def show_rows(flat: FlatBatchAttention, x: Tensor, side: Side) -> list[KeysValue
     return [KeysValues(keys, values) for keys, values in zip(*both, strict=True)]
 
 
-def lay_shown(flat: FlatBatchAttention, seen: Sequence[Sequence[KeysValues]], like: Tensor) -> Given:
+def lay_shown(flat: FlatBatchAttention, visible: Sequence[Sequence[KeysValues]], like: Tensor) -> FixedKeys:
     """What each row sees of the rows that were shown, padded; like (tokens, dim): where it is."""
     nothing, _ = flat.attention.keys_values(like[:0])  # of the type that keys have, under autocast too
-    shown = [one for row in seen for one in row]
-    lengths = np.array([sum(len(one.keys) for one in row) for row in seen], dtype=np.int64)
-    return given_by_segment(
+    shown = [one for row in visible for one in row]
+    lengths = np.array([sum(len(one.keys) for one in row) for row in visible], dtype=np.int64)
+    return fixed_by_segment(
         torch.cat([nothing, *(one.keys for one in shown)]),
         torch.cat([nothing, *(one.values for one in shown)]),
-        Segments.of_lengths(lengths).each(lambda starts: starts.to(like.device)),
+        Segments.of_lengths(lengths).map_tensors(lambda starts: starts.to(like.device)),
     )
 
 
-def mix_among(flat: FlatBatchAttention, x: Tensor, side: Side, seen: Sequence[Sequence[KeysValues]]) -> Tensor:
+def mix_among(flat: FlatBatchAttention, x: Tensor, side: Side, visible: Sequence[Sequence[KeysValues]]) -> Tensor:
     """`FlatBatchAttention` of rows that see what was shown of rows, of themselves too: (tokens, dim) twice."""
     where, _ = flat.flat(side)
-    rows, given = flat.rows(side), lay_shown(flat, seen, x)
+    rows, fixed = flat.rows(side), lay_shown(flat, visible, x)
     query = rows.pad(flat.attention.queries(x[where])).transpose(1, 2)  # (rows, heads, longest, size)
-    mixed = attend_masked(query, given.keys, given.values, given.seen[:, None])
+    mixed = attend_masked(query, fixed.keys, fixed.values, fixed.visible[:, None])
     read = rows.unpad(mixed.transpose(1, 2), len(where))
     return flat.put_mixed(x, where, x[where], read)
 
 
-def given_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor, slots: int | None = None) -> Given:
+def fixed_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor, slots: int | None = None) -> FixedKeys:
     """What tokens at these places of a flat sequence see of their group: all up to themselves.
 
-    keys and values (groups, heads, longest or more, size); place (tokens,) int32, in order; slots: as `given_by_group`.
+    keys and values (groups, heads, longest or more, size); place (tokens,) int32, in order; slots: as `fixed_by_group`.
     """
     group = torch.searchsorted(groups.starts[1:], place, right=True)  # (tokens,)
     until = (place - groups.starts[group])[:, None]
-    return given_by_group(keys, values, torch.arange(keys.shape[2], device=place.device) <= until, group, slots)
+    return fixed_by_group(keys, values, torch.arange(keys.shape[2], device=place.device) <= until, group, slots)
 
 
 class FlatMixer:
@@ -96,29 +96,29 @@ class FlatMixer:
         self,
         model: DocFlat,
         flat: FlatBatchAttention,
-        given: Given | GivenFlat,
+        fixed: FixedKeys | FlatFixedKeys,
         paths: Paths,
         prefix: Side,
         growing: bool,
     ) -> None:
         self.model, self.flat, self.paths = model, flat, paths
-        self.given = given  # start symbols of this batch's sentences, or the whole global context
+        self.fixed = fixed  # start symbols of this batch's sentences, or the whole global context
         # Keys and values of the own sentence, few: both as rows. On a GPU, where they mostly stay, with room.
-        room = whole(FIRST_ROOM * paths.beam) if has_step_kernel(given.keys, paths.beam) else 0
-        none_yet = given.keys.new_zeros(2, len(prefix.rows), flat.attention.heads, room, given.keys.shape[-1])
-        self.grown = [Grown(part, room=room) for part in none_yet]
+        room = whole(FIRST_ROOM * paths.beam) if has_step_kernel(fixed.keys, paths.beam) else 0
+        none_yet = fixed.keys.new_zeros(2, len(prefix.rows), flat.attention.heads, room, fixed.keys.shape[-1])
+        self.hypotheses = [HypothesisSlots(part, room=room) for part in none_yet]
         self.growing, self.stays = growing, not growing
         if growing:
-            assert isinstance(given, Given)
-            groups, slots, _ = given.seen.shape
+            assert isinstance(fixed, FixedKeys)
+            groups, slots, _ = fixed.visible.shape
             self.first_position = prefix.rows.lengths  # (all rows,)
-            self.live = torch.arange(len(prefix.rows), device=given.keys.device)
+            self.live = torch.arange(len(prefix.rows), device=fixed.keys.device)
             # Of every row, also of finished ones: its best hypothesis.
             self.best = [part.new_zeros(groups * slots, part.shape[1], 0, part.shape[3]) for part in none_yet]
-            self.best_length = torch.zeros(groups * slots, dtype=torch.long, device=given.keys.device)
-            slot = torch.arange(slots, device=given.keys.device)
+            self.best_length = torch.zeros(groups * slots, dtype=torch.long, device=fixed.keys.device)
+            slot = torch.arange(slots, device=fixed.keys.device)
             self.earlier = slot[None, :] < slot[:, None]  # (slots, slots): seeing row, seen row
-            self.all_places = given.place
+            self.all_places = fixed.place
 
     @classmethod
     def start(
@@ -147,90 +147,90 @@ class FlatMixer:
             query, key, value = flat.attention.project(shown)
             read = attend(query, key, value, groups, groups, causal=True)[place]
             mixed = flat.put_mixed(x, where, own, read)
-            in_place = GivenFlat(key, value, groups, last + 1, prefix.group_rows.longest)
+            in_place = FlatFixedKeys(key, value, groups, last + 1, prefix.group_rows.longest)
             return mixed, cls(model, flat, in_place, paths, prefix, growing)
-        padded = given_by_segment(*flat.attention.keys_values(shown), groups)
+        padded = fixed_by_segment(*flat.attention.keys_values(shown), groups)
         # Of the context keys and values will do: no row sees what the tokens of another one read.
-        given = given_until(padded.keys, padded.values, groups, place, slots)
-        mixed = flat.put_mixed(x, where, own, given.read(flat.attention.queries(own)))
+        fixed = fixed_until(padded.keys, padded.values, groups, place, slots)
+        mixed = flat.put_mixed(x, where, own, fixed.read(flat.attention.queries(own)))
         if last is not place:  # else it is the start symbols alone that were read
-            given = given_until(padded.keys, padded.values, groups, last)
-        return mixed, cls(model, flat, given, paths, prefix, growing)
+            fixed = fixed_until(padded.keys, padded.values, groups, last)
+        return mixed, cls(model, flat, fixed, paths, prefix, growing)
 
     @classmethod
     def after(
-        cls, model: DocFlat, flat: FlatBatchAttention, x: Tensor, prefix: Side, paths: Paths, context: KeptContext
+        cls, model: DocFlat, flat: FlatBatchAttention, x: Tensor, prefix: Side, paths: Paths, context: CachedContext
     ) -> tuple[Tensor, FlatMixer]:
         """The same for embedded prefixes x, (tokens, dim), each of which stands after rows of which this was kept."""
         where, _ = flat.flat(prefix)
         rows, kept = flat.rows(prefix), lay_shown(flat, context.rows, x)
         query, key, value = (rows.pad(part).transpose(1, 2) for part in flat.attention.project(x[where]))
-        given = Given(
+        fixed = FixedKeys(
             upright(torch.cat([kept.keys, key], dim=2)),
             torch.cat([kept.values, value], dim=2),
-            torch.cat([kept.seen, rows.mask[:, None]], dim=2),
+            torch.cat([kept.visible, rows.mask[:, None]], dim=2),
         )
         earlier = torch.ones(rows.longest, rows.longest, dtype=torch.bool, device=x.device).tril()
-        seen = [part.expand(len(rows), rows.longest, -1) for part in (kept.seen, earlier)]
-        read = attend_masked(query, given.keys, given.values, torch.cat(seen, dim=2)[:, None])
+        visible = [part.expand(len(rows), rows.longest, -1) for part in (kept.visible, earlier)]
+        read = attend_masked(query, fixed.keys, fixed.values, torch.cat(visible, dim=2)[:, None])
         read = rows.unpad(read.transpose(1, 2), len(where))
         mixed = flat.put_mixed(x, where, x[where], read)
-        return mixed, cls(model, flat, given, paths, prefix, growing=False)
+        return mixed, cls(model, flat, fixed, paths, prefix, growing=False)
 
     def step(self, x: Tensor) -> Tensor:
         """The newest token of every hypothesis, mixed and normed: (rows, beam, dim)."""
-        newest, given = self.flat.attention.project(x), self.given
+        newest, fixed = self.flat.attention.project(x), self.fixed
         if self.growing:  # rows see each other's newest tokens at once
-            for grown, new in zip(self.grown, newest[1:], strict=True):
-                grown.append(new)
-            given = self._with_best()
-        keys, values = self.grown
-        read = read_cache(newest, given, keys, values, self.paths, appended=self.growing)
+            for hypotheses, new in zip(self.hypotheses, newest[1:], strict=True):
+                hypotheses.append(new)
+            fixed = self._with_best()
+        keys, values = self.hypotheses
+        read = read_cache(newest, fixed, keys, values, self.paths, appended=self.growing)
         return mix_newest(self.flat, x, read, self.model.target_norm)
 
-    def _with_best(self) -> Given:
-        given, best_path = self.given, self.paths.slots[:, 0]
+    def _with_best(self) -> FixedKeys:
+        fixed, best_path = self.fixed, self.paths.slots[:, 0]
         steps = best_path.shape[1]
-        assert isinstance(given, Given)
-        assert given.place is not None
-        groups, slots, _ = given.seen.shape
-        self.best_length[given.place] = steps
+        assert isinstance(fixed, FixedKeys)
+        assert fixed.place is not None
+        groups, slots, _ = fixed.visible.shape
+        self.best_length[fixed.place] = steps
         both = []
-        for index, fixed in enumerate((given.keys, given.values)):
+        for index, part in enumerate((fixed.keys, fixed.values)):
             missing = steps - self.best[index].shape[2]
             best = nn.functional.pad(self.best[index], (0, 0, 0, missing))  # (groups * slots, heads, steps, size)
-            self.best[index] = best.index_copy(0, given.place, self.grown[index].along(best_path))
+            self.best[index] = best.index_copy(0, fixed.place, self.hypotheses[index].along(best_path))
             by_group = self.best[index].unflatten(0, (groups, slots)).transpose(1, 2).flatten(2, 3)
-            both.append(torch.cat([fixed, by_group], dim=2))
+            both.append(torch.cat([part, by_group], dim=2))
         there = torch.arange(steps, device=self.best_length.device) < self.best_length[:, None]
         there = there.unflatten(0, (groups, 1, slots)) & self.earlier[:, :, None]  # (groups, slots, slots, steps)
-        return Given(both[0], both[1], torch.cat([given.seen, there.flatten(2)], dim=2), given.place)
+        return FixedKeys(both[0], both[1], torch.cat([fixed.visible, there.flatten(2)], dim=2), fixed.place)
 
-    def keep(self, rows: Tensor) -> None:
-        for grown in self.grown:
-            grown.keep(rows)
+    def select_rows(self, rows: Tensor) -> None:
+        for hypotheses in self.hypotheses:
+            hypotheses.select_rows(rows)
         if self.growing:  # what finished rows show is still read at their places
-            assert isinstance(self.given, Given)
-            assert self.given.place is not None
-            self.given = Given(self.given.keys, self.given.values, self.given.seen, self.given.place[rows])
+            assert isinstance(self.fixed, FixedKeys)
+            assert self.fixed.place is not None
+            self.fixed = FixedKeys(self.fixed.keys, self.fixed.values, self.fixed.visible, self.fixed.place[rows])
             self.live = self.live[rows]
         else:
-            self.given = self.given.keep(rows)
+            self.fixed = self.fixed.select_rows(rows)
 
     def compact(self, index: Tensor) -> None:
-        for grown in self.grown:
-            grown.compact(index)
+        for hypotheses in self.hypotheses:
+            hypotheses.compact(index)
 
     def make_room(self, slots: int) -> None:
-        for grown in self.grown:
-            grown.make_room(slots)
+        for hypotheses in self.hypotheses:
+            hypotheses.make_room(slots)
 
-    def each(self, change: Change) -> None:
-        if isinstance(self.given, Given) and not has_step_kernel(self.given.keys, self.paths.beam):
-            self.given.biases(self.paths.beam)  # now, not in the middle of a step
-        self.given = self.given.each(change)
-        for grown in self.grown:
-            grown.part = change(grown.part)
+    def map_tensors(self, change: Change) -> None:
+        if isinstance(self.fixed, FixedKeys) and not has_step_kernel(self.fixed.keys, self.paths.beam):
+            self.fixed.biases(self.paths.beam)  # now, not in the middle of a step
+        self.fixed = self.fixed.map_tensors(change)
+        for hypotheses in self.hypotheses:
+            hypotheses.part = change(hypotheses.part)
 
     def settle(self, row: int, tokens: Tensor) -> None:
         """The others see a finished row's translation, which need not be the best hypothesis they saw last."""

@@ -35,7 +35,7 @@ class ContextReader(nn.Module):
         self.norm = Norm(dim)
 
     def forward(self, x: Tensor, attending: Attending) -> Tensor:
-        read = attending.source(self.attention, x, "context")  # without dropout, as in the original
+        read = attending.cross_attention(self.attention, x, "context")  # without dropout, as in the original
         opening = self.gate(x, read)
         return self.norm(opening * x + (1 - opening) * read)
 
@@ -65,7 +65,7 @@ class ContextAttending(SegmentAttending):
         super().__init__(sentences)
         self.context, self.contexts = context, contexts
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         return attention.across(x, self.context, self.segments, self.contexts)
 
 

@@ -34,7 +34,7 @@ class GroupEncoderLayer(EncoderLayer):
         self.row_gate = Gate(dim, 2)
 
     def attend(self, x: Tensor, attending: Attending) -> Tensor:
-        return mix(self.row_gate, super().attend(x, attending), attending.own(self.row_attention, x, "row"))
+        return mix(self.row_gate, super().attend(x, attending), attending.self_attention(self.row_attention, x, "row"))
 
 
 class GroupDecoderLayer(DecoderLayer):
@@ -48,10 +48,10 @@ class GroupDecoderLayer(DecoderLayer):
         self.source_row_gate = Gate(dim, 2)
 
     def attend(self, x: Tensor, attending: Attending) -> Tensor:
-        return mix(self.row_gate, super().attend(x, attending), attending.own(self.row_attention, x, "row"))
+        return mix(self.row_gate, super().attend(x, attending), attending.self_attention(self.row_attention, x, "row"))
 
     def attend_source(self, x: Tensor, attending: Attending) -> Tensor:
-        wide = attending.source(self.source_row_attention, x, "row")
+        wide = attending.cross_attention(self.source_row_attention, x, "row")
         return mix(self.source_row_gate, super().attend_source(x, attending), wide)
 
 

@@ -41,7 +41,7 @@ class HierarchicalAttention(nn.Module):
     def forward(self, x: Tensor, states: Tensor, attending: Attending) -> Tensor:
         """Current tokens x (..., dim) with the states of their side -> (..., dim)."""
         constant = x.detach()
-        words, there = attending.each_previous(self.words, self.word_query_norm(constant), states.detach())
+        words, there = attending.previous_attention(self.words, self.word_query_norm(constant), states.detach())
         sentences = self.words_norm(words)  # (..., distances, dim): what was read of each sentence
         keys, values = (part.transpose(-2, -3) for part in self.sentences.keys_values(sentences))
         queries = self.sentences.queries(self.sentence_query_norm(constant))[..., None, :]  # (..., heads, 1, size)

@@ -33,7 +33,7 @@ class RecurrentDecoderLayer(DecoderLayer):
         self.before = nn.Parameter(torch.zeros(dim))  # marks states of the sentence before
 
     def attend(self, x: Tensor, attending: Attending) -> Tensor:
-        return attending.own(self.attention, x, "previous", earlier=x.detach() + self.before)
+        return attending.self_attention(self.attention, x, "previous", earlier=x.detach() + self.before)
 
 
 class GlobalLayer(nn.Module):
@@ -78,8 +78,8 @@ class GlobalLayer(nn.Module):
         size = query.shape[-1]
         wide_query = torch.cat([query, by_distance], dim=-1) * ((size + _SLOTS) / size) ** 0.5
         wide_key, wide_value = (torch.cat([part, mark], dim=-1) for part in (key, value))
-        found = attend(wide_query, wide_key, wide_value, side.group_tokens, side.groups)
-        read, weights = found.split([size, _SLOTS], dim=-1)
+        read_and_weights = attend(wide_query, wide_key, wide_value, side.group_tokens, side.groups)
+        read, weights = read_and_weights.split([size, _SLOTS], dim=-1)
         distances = weights.new_zeros(*weights.shape[:2], len(self.distance_values)).scatter_add(2, index, weights)
         return self.attention.join(read + distances @ self.distance_values.to(read.dtype))
 

@@ -28,14 +28,14 @@ WORDS = 4  # of a sentence
 
 
 @dataclass(frozen=True)
-class Sight:
+class Visibility:
     """Row i is True at j where the translation of sentence i depends on sentence j."""
 
     source: Seen
     target: Seen
 
 
-def find_sight(system: System, sentences: int = 10, window: int = 5, draws: int = 3) -> Sight:
+def find_visibility(system: System, sentences: int = 10, window: int = 5, draws: int = 3) -> Visibility:
     """Try it out on a document of so many sentences, `window` of which see each other through the batch.
 
     Less than the document, so that what comes by the batch and what is local context can be told apart.
@@ -54,7 +54,7 @@ def find_sight(system: System, sentences: int = 10, window: int = 5, draws: int 
                 other[side, place] = rng.permutation(other[side, place] % (VOCABULARY.text_size - 5) + 4)
                 changed = row_logits(model, system, other, window) != before  # (rows, tokens, text_size)
                 seen[side, :, place] |= changed.flatten(1).any(1).numpy()
-    return Sight(seen[0], seen[1])
+    return Visibility(seen[0], seen[1])
 
 
 def row_logits(model: Transformer, system: System, text: npt.NDArray[np.int64], window: int) -> torch.Tensor:
@@ -69,12 +69,14 @@ def row_logits(model: Transformer, system: System, text: npt.NDArray[np.int64], 
     return logits.unflatten(0, (text.shape[1], WORDS + 1))
 
 
-def draw_sight(sight: Sight, path: Path) -> None:
+def draw_visibility(visibility: Visibility, path: Path) -> None:
     """A picture of both sides; needs matplotlib."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3.4, 1.9), layout="constrained")
-    for axes, side, name in zip(figure.subplots(1, 2), (sight.source, sight.target), ("source", "target"), strict=True):
+    for axes, side, name in zip(
+        figure.subplots(1, 2), (visibility.source, visibility.target), ("source", "target"), strict=True
+    ):
         shade = np.where(side, 0.45, 0.0) + np.where(np.eye(len(side), dtype=bool), 0.45, 0.0)
         axes.imshow(shade, cmap="Blues", vmin=0, vmax=1)
         axes.set_title(name, fontsize=8)

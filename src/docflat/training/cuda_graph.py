@@ -146,7 +146,7 @@ def pack(batch: Batch) -> list[Tensor]:
         found.setdefault(tensor.dtype, []).append(tensor)
         return tensor
 
-    batch.each(put)
+    batch.map_tensors(put)
     return [torch.cat(tensors) for tensors in found.values()]
 
 
@@ -158,7 +158,7 @@ def unpack(packed: list[Tensor], like: Batch) -> Batch:
         here, left[tensor.dtype] = left[tensor.dtype].tensor_split([len(tensor)])
         return here
 
-    return like.each(take)
+    return like.map_tensors(take)
 
 
 class StepGraph:

@@ -50,7 +50,9 @@ def test_a_corpus_in_its_own_order(
         groups = [(row.document, row.place // window if window else 0) for row in rows]
         batch = plan[number]
         check_batch(batch, rows, groups, layout)
-        check_batch(Batch.of_flat(batch).each(Tensor.clone), rows, groups, layout)  # moved elsewhere, it is the same
+        check_batch(
+            Batch.of_flat(batch).map_tensors(Tensor.clone), rows, groups, layout
+        )  # moved elsewhere, it is the same
         assert not batch.source.mixed.any()
         assert len(batch.source.tokens) <= budget
         assert len(batch.target.tokens) <= budget

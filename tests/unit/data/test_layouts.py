@@ -120,7 +120,7 @@ def test_the_flat_kernel_agrees_with_the_padded_layout(causal: bool) -> None:
     torch.manual_seed(0)
     query = torch.randn(sum(queries), 4, 64, device="cuda", dtype=torch.bfloat16)
     key, value = (torch.randn(sum(keys), 4, 64, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    segments = [segments_of(*lengths).each(torch.Tensor.cuda) for lengths in (queries, keys)]
+    segments = [segments_of(*lengths).map_tensors(torch.Tensor.cuda) for lengths in (queries, keys)]
     result = attend(query, key, value, segments[0], segments[1], causal)
     expected = naive(*(x.double().cpu() for x in (query, key, value)), queries, keys, causal)
     torch.testing.assert_close(result.double().cpu(), expected, rtol=2e-2, atol=2e-2)

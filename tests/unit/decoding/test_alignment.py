@@ -72,10 +72,10 @@ class Watching(RecordingAttending):
 
     asked: torch.Tensor
 
-    def source(self, attention: Attention, x: torch.Tensor, reach: Reach) -> torch.Tensor:
+    def cross_attention(self, attention: Attention, x: torch.Tensor, reach: Reach) -> torch.Tensor:
         if attention is self.watched[0]:
             self.asked = x
-        return super().source(attention, x, reach)
+        return super().cross_attention(attention, x, reach)
 
 
 @pytest.mark.parametrize("name", ["sent2sent", "doc2doc", "docflat-c", "docflat-i"])

@@ -287,7 +287,7 @@ def test_a_search_in_place_with_kernels_finds_what_one_without_finds(monkeypatch
                 searches.append(Search(model, model.encode(source), *given))
                 searches[-1].run_in_place(again)
             assert any(reordered) == kernels
-        plain, found = (search.found for search in searches)
+        plain, found = (search.finished for search in searches)
         for row in range(len(rows)):
             assert found[row].tokens == plain[row].tokens
             assert found[row].score == pytest.approx(plain[row].score, rel=1e-5)

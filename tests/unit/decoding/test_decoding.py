@@ -69,7 +69,7 @@ def test_cached_decoding_is_full_recomputation(variant: str, given: bool) -> Non
             hypotheses[row] = [hypotheses[row][parent] for parent in parents[n]]
         if step in (1, 3):
             kept = [n for n in range(len(live)) if n % 3 != step % 2]
-            state.keep(torch.tensor(kept))
+            state.select_rows(torch.tensor(kept))
             live = [live[n] for n in kept]
 
 

@@ -43,7 +43,7 @@ from docflat.engines.torch.recording import Recorder
 from docflat.engines.torch.search import Search, beam_search
 from docflat.model.batch import make_batch, make_side
 from docflat.model.cache.decoding_state import GlobalContext
-from docflat.model.cache.fixed_keys import Given
+from docflat.model.cache.fixed_keys import FixedKeys
 from docflat.model.cache.hypotheses import Paths
 from docflat.model.transformer import Transformer
 from docflat.systems.docflat import DocFlat
@@ -183,7 +183,7 @@ def tensors_in(thing: Any) -> Iterator[Tensor]:
     elif isinstance(thing, list | tuple):
         yield from (tensor for part in thing for tensor in tensors_in(part))
     elif hasattr(thing, "__dict__") and not isinstance(thing, torch.nn.Module):
-        unread = ("slots",) if isinstance(thing, Paths) else ("seen",) if isinstance(thing, Given) else ()
+        unread = ("slots",) if isinstance(thing, Paths) else ("visible",) if isinstance(thing, FixedKeys) else ()
         yield from tensors_in({name: part for name, part in vars(thing).items() if name not in unread})
 
 
@@ -201,7 +201,7 @@ def test_a_recording_knows_all_tensors_of_a_step(variant: str) -> None:
         known = {tensor.data_ptr() for tensor in tensors}
         everything = {tensor.data_ptr() for tensor in tensors_in([search.state, search.beam, search.words])}
         assert everything - {0} <= known
-        search.each(torch.clone)
+        search.map_tensors(torch.clone)
         assert not known & {tensor.data_ptr() for tensor in search.tensors()} - {0}
 
 
@@ -229,8 +229,8 @@ def test_a_search_in_place_finds_what_a_search_with_growing_caches_finds(
             assert search.state.stays
             search.run_in_place(again)
         for row, hypothesis in enumerate(expected):
-            assert search.found[row].tokens == hypothesis.tokens
-            assert search.found[row].score == pytest.approx(hypothesis.score, rel=1e-9)
+            assert search.finished[row].tokens == hypothesis.tokens
+            assert search.finished[row].score == pytest.approx(hypothesis.score, rel=1e-9)
             lengths.add(len(hypothesis.tokens))
     assert max(lengths) > 6, "beyond the first room, of 2, and the second, of 4"
     assert len(lengths) > 2
@@ -287,8 +287,8 @@ def test_a_recording_is_played_again_for_other_batches_of_its_shapes(variant: st
         made.append(len(steps))
         assert recorder.works
         for row in range(len(rows)):
-            assert search.found[row].tokens == plain.found[row].tokens
-            assert search.found[row].score == pytest.approx(plain.found[row].score, rel=1e-4)
+            assert search.finished[row].tokens == plain.finished[row].tokens
+            assert search.finished[row].score == pytest.approx(plain.finished[row].score, rel=1e-4)
     assert made[0] > 0
     assert made[1:] == [0, 0], "everything was played"
 

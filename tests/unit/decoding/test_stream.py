@@ -43,7 +43,7 @@ from docflat.decoding.passes import Passes
 from docflat.decoding.stream_windows import Window
 from docflat.engines.engine import Hypothesis
 from docflat.model.batch import Side, make_batch
-from docflat.model.cache.decoding_state import Keeper
+from docflat.model.cache.decoding_state import CachingModel
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
@@ -225,7 +225,7 @@ def test_a_long_document_holds_no_more_than_a_short_one(variant: str) -> None:
             if n + 1 in (20, 60, 300, 590):
                 held[n + 1] = tensor_bytes() - nothing
     assert n + 1 == 600
-    kept = isinstance(model, Keeper)
+    kept = isinstance(model, CachingModel)
     assert (held[20] > 0) == kept, "the others hold nothing between sentences"
     assert held[20] == held[60] == held[300] == held[590]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from docflat.model.cache.fixed_keys import GivenFlat
+from docflat.model.cache.fixed_keys import FlatFixedKeys
 from docflat.model.layers import Norm
 from docflat.model.segments import Segments
 from kernel_checks import CLOSE, DEVICE, DTYPE, on_gpu, random, step_kernels
@@ -17,9 +17,9 @@ from kernel_checks import CLOSE, DEVICE, DTYPE, on_gpu, random, step_kernels
 HEADS, SIZE = 2, 16
 
 
-def hidden(*shape: int, seen: float = 0.5) -> Tensor:
+def hidden(*shape: int, visible: float = 0.5) -> Tensor:
     """What to add to scores, of which this share is seen."""
-    return torch.where(torch.rand(*shape, device=DEVICE) < seen, 0.0, float("-inf")).to(DTYPE)
+    return torch.where(torch.rand(*shape, device=DEVICE) < visible, 0.0, float("-inf")).to(DTYPE)
 
 
 def newest_tokens(rows: int, beam: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -37,24 +37,24 @@ def softmax_over(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> T
 class Own:
     """Caches in the middle of a decoding, and what attention to them must find and leave behind."""
 
-    def __init__(self, rows: int, beam: int, given: int, start: int, room: int, columns: bool = False) -> None:
+    def __init__(self, rows: int, beam: int, fixed: int, start: int, room: int, columns: bool = False) -> None:
         torch.manual_seed(0)
         self.newest = newest_tokens(rows, beam)
-        self.keys, self.values = (random(rows, HEADS, given + room, SIZE) for _ in range(2))
+        self.keys, self.values = (random(rows, HEADS, fixed + room, SIZE) for _ in range(2))
         if columns:
             self.keys = self.keys.mT.contiguous().mT
         # What was not written yet is never read: it need not be a number.
-        self.keys[:, :, given + start :] = self.values[:, :, given + start :] = float("nan")
-        self.hidden = hidden(rows, 1, given)
+        self.keys[:, :, fixed + start :] = self.values[:, :, fixed + start :] = float("nan")
+        self.hidden = hidden(rows, 1, fixed)
         self.hidden[0] = float("-inf")  # a row without a prefix
-        self.bias = hidden(rows, beam, room, seen=0.3)
+        self.bias = hidden(rows, beam, room, visible=0.3)
         self.bias[:, :, start:] = float("-inf")
         self.bias[:, torch.arange(beam), start + torch.arange(beam)] = 0.0
         self.place = start + torch.arange(beam, device=DEVICE)
-        end = given + start + beam
+        end = fixed + start + beam
         self.all_keys, self.all_values = self.keys.clone(), self.values.clone()
         for cache, new in zip((self.all_keys, self.all_values), self.newest[1:], strict=True):
-            cache[:, :, given + start : end] = new.transpose(1, 2)
+            cache[:, :, fixed + start : end] = new.transpose(1, 2)
         self.all_bias = torch.cat([self.hidden.expand(-1, beam, -1), self.bias], 2)[:, :, :end]
         self.end = end
 
@@ -76,11 +76,11 @@ def test_a_few_queries_attend(broadcast: bool) -> None:
     torch.manual_seed(0)
     query = torch.randn(3, 5, 2, 16, device=DEVICE, dtype=dtype).transpose(1, 2)
     keys, values = (torch.randn(3, 2, 161, 16, device=DEVICE, dtype=dtype) for _ in range(2))
-    seen = torch.rand(3, 1, 1 if broadcast else 5, 161, device=DEVICE) < 0.3
-    seen[0, :, :, :70] = False
-    seen[1, :, :, 100:] = False
-    seen[..., 80] = True
-    bias = torch.where(seen, 0.0, float("-inf")).to(dtype)
+    visible = torch.rand(3, 1, 1 if broadcast else 5, 161, device=DEVICE) < 0.3
+    visible[0, :, :, :70] = False
+    visible[1, :, :, 100:] = False
+    visible[..., 80] = True
+    bias = torch.where(visible, 0.0, float("-inf")).to(dtype)
     found = step_kernels.attend_few(query, keys, values, bias)
     scores = query.double() @ keys.double().mT / 4 + bias.double()
     close = {"rtol": 2e-2, "atol": 2e-2} if on_gpu else {"rtol": 1e-5, "atol": 1e-5}
@@ -89,11 +89,11 @@ def test_a_few_queries_attend(broadcast: bool) -> None:
 
 # Nothing but the newest tokens, less than a tile of keys, several with an odd rest, the last slots of the room.
 @pytest.mark.parametrize(
-    ("beam", "given", "start", "room"),
+    ("beam", "fixed", "start", "room"),
     [(5, 0, 0, 40), (5, 3, 0, 40), (1, 1, 7, 20), (16, 8, 32, 80), (5, 37, 75, 80), (4, 0, 36, 40), (2, 64, 6, 8)],
 )
-def test_newest_tokens_are_appended_and_attend(beam: int, given: int, start: int, room: int) -> None:
-    own = Own(3, beam, given, start, room)
+def test_newest_tokens_are_appended_and_attend(beam: int, fixed: int, start: int, room: int) -> None:
+    own = Own(3, beam, fixed, start, room)
     expected = softmax_over(own.newest[0], own.all_keys[:, :, : own.end], own.all_values[:, :, : own.end], own.all_bias)
     torch.testing.assert_close(own.attend().double(), expected, **CLOSE)
     own.check_caches()
@@ -162,8 +162,8 @@ def test_a_flat_sequence_is_read_up_to_an_end_of_each_row(
     starts = np.concatenate([[0], np.cumsum(lengths)])
     groups = Segments(torch.tensor(starts, dtype=torch.int32, device=DEVICE), max(lengths))
     keys, values = (random(sum(lengths), 3, HEADS, SIZE)[:, 1] for _ in range(2))  # as products make them: apart
-    given = GivenFlat(keys, values, groups, torch.tensor(ends, dtype=torch.int32, device=DEVICE), slots)
-    where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
+    fixed = FlatFixedKeys(keys, values, groups, torch.tensor(ends, dtype=torch.int32, device=DEVICE), slots)
+    where = (fixed.starts, fixed.ends, fixed.group_rows, fixed.longest, fixed.slots)
     found = own.attend(step_kernels.attend_flat(own.newest[0], keys, values, *where)).double()
     for row, end in enumerate(ends):
         start = starts[np.searchsorted(starts, end) - 1]
@@ -181,18 +181,18 @@ def test_rows_are_kept_of_a_flat_sequence() -> None:
     """Of three groups with 2, 1 and 2 rows those go on that are asked for, each in its group."""
     groups = Segments.of_lengths(np.array([10, 5, 20]))
     keys = random(35, HEADS, SIZE).cpu()
-    given = GivenFlat(keys, keys, groups, torch.tensor([3, 10, 15, 16, 35], dtype=torch.int32), 2)
-    assert given.group_rows.tolist() == [0, 2, 3, 5]
-    kept = given.keep(torch.tensor([1, 3, 4]))
+    fixed = FlatFixedKeys(keys, keys, groups, torch.tensor([3, 10, 15, 16, 35], dtype=torch.int32), 2)
+    assert fixed.group_rows.tolist() == [0, 2, 3, 5]
+    kept = fixed.select_rows(torch.tensor([1, 3, 4]))
     assert kept.ends.tolist() == [10, 16, 35]
     assert kept.group_rows.tolist() == [0, 1, 1, 3]
 
 
 def test_shared_keys_are_cut_into_parts_where_there_are_few_groups() -> None:
     query, keys = newest_tokens(2, 5)[0], random(480, HEADS, SIZE)
-    groups = Segments.of_lengths(np.array([480])).each(lambda x: x.to(DEVICE))
-    given = GivenFlat(keys, keys, groups, torch.tensor([200, 480], dtype=torch.int32, device=DEVICE), 2)
-    where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
+    groups = Segments.of_lengths(np.array([480])).map_tensors(lambda x: x.to(DEVICE))
+    fixed = FlatFixedKeys(keys, keys, groups, torch.tensor([200, 480], dtype=torch.int32, device=DEVICE), 2)
+    where = (fixed.starts, fixed.ends, fixed.group_rows, fixed.longest, fixed.slots)
     assert len(step_kernels.attend_flat(query, keys, keys, *where)[0]) == step_kernels.MOST_PARTS
 
 

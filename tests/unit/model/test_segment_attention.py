@@ -39,7 +39,7 @@ def test_outputs_and_gradients_are_those_of_the_padded_layout(
     dtype: Any = torch.bfloat16 if on_gpu else torch.float32
     keys = queries if keys is None else keys
     torch.manual_seed(0)
-    sides = [Segments.of_lengths(np.array(lengths)).each(lambda x: x.to(DEVICE)) for lengths in (queries, keys)]
+    sides = [Segments.of_lengths(np.array(lengths)).map_tensors(lambda x: x.to(DEVICE)) for lengths in (queries, keys)]
     # As projections come: tokens lie further apart than they are wide.
     query = torch.randn(sum(queries), 3, 2, 16, device=DEVICE, dtype=dtype)[:, 1].requires_grad_()
     both = torch.randn(sum(keys), 2, 2, 16, device=DEVICE, dtype=dtype)
@@ -63,7 +63,7 @@ def test_gradients_are_the_same_bits_every_time(across: bool) -> None:
     """Nothing in the kernels depends on the order in which they run: other bits are a race."""
     rng = np.random.default_rng(0)
     lengths = [np.clip(rng.lognormal(np.log(25), 0.6, 1200), 1, 200).astype(int) for _ in range(2)]
-    queries, keys = (Segments.of_lengths(x).each(lambda x: x.cuda()) for x in (lengths[0], lengths[int(across)]))
+    queries, keys = (Segments.of_lengths(x).map_tensors(lambda x: x.cuda()) for x in (lengths[0], lengths[int(across)]))
     sizes = [int(side.starts[-1]) for side in (queries, keys, keys)]
     inputs = [torch.randn(n, 8, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for n in sizes]
     slope = torch.randn_like(inputs[0])

@@ -25,7 +25,7 @@ from docflat.data.rows import Rows, SentenceList
 from docflat.engines.engine import Hypothesis
 from docflat.engines.torch.search import Search, beam_search
 from docflat.model.batch import make_side
-from docflat.model.cache.decoding_state import GlobalContext, KeptContext
+from docflat.model.cache.decoding_state import CachedContext, GlobalContext
 from docflat.model.layers import Embedding, Norm
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.systems import SYSTEMS, find_system
@@ -105,27 +105,27 @@ class Case:
         self.target = make_side(text, targets, layout, close=False)
         self.prefix = make_side(text, targets, layout, close=False, prefix_only=True)
 
-    def search(self, context: GlobalContext | KeptContext | None) -> Search:
+    def search(self, context: GlobalContext | CachedContext | None) -> Search:
         memory = self.model.encode(self.batch.source)
         return Search(self.model, memory, self.prefix, [3, 9, 2, 7, 8], 3, 2.0, context)
 
-    def translate(self, context: GlobalContext | KeptContext | None, in_place: bool) -> dict[int, Hypothesis]:
+    def translate(self, context: GlobalContext | CachedContext | None, in_place: bool) -> dict[int, Hypothesis]:
         with torch.inference_mode():
             search = self.search(context)
             if in_place:
                 search.run_in_place(lambda search, keep: (search.step, 0))
             else:
                 search.run()
-        return search.found
+        return search.finished
 
-    def context(self, kind: str) -> GlobalContext | KeptContext | None:
+    def context(self, kind: str) -> GlobalContext | CachedContext | None:
         if kind in ("global", "folded"):
             return GlobalContext(self.target, torch.arange(self.rows))
         if kind == "kept":
             assert isinstance(self.model, DocFlat)
             with torch.inference_mode():
                 shown = self.model.show_target(self.target)
-            return KeptContext([shown[:row] for row in range(self.rows)])
+            return CachedContext([shown[:row] for row in range(self.rows)])
         return None
 
 
@@ -228,7 +228,7 @@ def test_a_recorded_step_reads_nothing_but_what_is_named_to_the_recorder(
     with torch.inference_mode():
         search = case.search(context)
         search.run_in_place(record)
-    assert {row: found.tokens for row, found in search.found.items()} == {
+    assert {row: found.tokens for row, found in search.finished.items()} == {
         row: hypothesis.tokens for row, hypothesis in expected.items()
     }
 
@@ -257,14 +257,14 @@ def test_a_recorded_step_is_played_for_groups_of_other_sizes(
                 assert here.shape == there.shape
                 here.copy_(there)
             waiting = iter(tensors)
-            search.each(lambda _: next(waiting))
+            search.map_tensors(lambda _: next(waiting))
             return first.step, 0
 
         search = played.search(played.context("global"))
         search.run_in_place(record)
     for row, hypothesis in expected.items():
-        assert search.found[row].tokens == hypothesis.tokens
-        assert search.found[row].score == pytest.approx(hypothesis.score, rel=1e-4)
+        assert search.finished[row].tokens == hypothesis.tokens
+        assert search.finished[row].score == pytest.approx(hypothesis.score, rel=1e-4)
 
 
 @pytest.mark.skipif(not on_gpu, reason="a graph needs a GPU")
@@ -301,4 +301,4 @@ def test_on_a_gpu_a_recorded_search_with_kernels_scores_as_one_with_neither(
                 plain.run()
         assert docflat.engines.torch.recording.recorder.works
         for row, hypothesis in enumerate(found):
-            assert hypothesis.score == pytest.approx(plain.found[row].score, abs=0.02)
+            assert hypothesis.score == pytest.approx(plain.finished[row].score, abs=0.02)

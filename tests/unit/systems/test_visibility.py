@@ -9,7 +9,7 @@ import pytest
 
 from docflat.data.row_settings import RowSettings
 from docflat.systems import SYSTEMS
-from docflat.systems.visibility import Sight, draw_sight, find_sight
+from docflat.systems.visibility import Visibility, draw_visibility, find_visibility
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -18,7 +18,7 @@ def test_the_context_of_the_table_is_what_a_model_sees(name: str) -> None:
     system, sentences, window = SYSTEMS[name], 10, 5
     local = system.rows_of(RowSettings()).context
     assert local is not None
-    sight = find_sight(system, sentences, window)
+    visibility = find_visibility(system, sentences, window)
     for i in range(sentences):
         first = i // window * window
         if name == "abd":  # the mean of another row holds that row's local context too
@@ -26,13 +26,13 @@ def test_the_context_of_the_table_is_what_a_model_sees(name: str) -> None:
         for j in range(sentences):
             near, together = i - local <= j <= i, first <= j < i // window * window + window
             for side, context, batch in (
-                (sight.source, system.source, together),
-                (sight.target, system.target, together and j <= i),
+                (visibility.source, system.source, together),
+                (visibility.target, system.target, together and j <= i),
             ):
                 expected = i == j or ("local" in context and near) or ("batch" in context and batch)
                 assert side[i, j] == expected, (i, j)
 
 
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
-    draw_sight(Sight(np.eye(3, dtype=bool), np.ones((3, 3), dtype=bool)), tmp_path / "x.png")
+    draw_visibility(Visibility(np.eye(3, dtype=bool), np.ones((3, 3), dtype=bool)), tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")

@@ -108,7 +108,7 @@ class Beam:
         whole = score * (len(tokens) + 1) ** self.length_penalty
         return Hypothesis(tokens, score, np.diff(so_far, append=whole).tolist())
 
-    def keep(self, rows: Array) -> None:
+    def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
         self.limits, self.scores, self.live = self.limits[rows], self.scores[rows], self.live[rows]
         self.parents, self.words, self.totals = self.parents[:, rows], self.words[:, rows], self.totals[:, rows]

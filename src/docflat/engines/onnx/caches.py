@@ -79,7 +79,7 @@ class Caches:
                 new[:, start:most] = old.take(where, axis=1)
         return grows
 
-    def keep(self, rows: Array) -> None:
+    def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
         self.used, self.bias = self.used[rows], self.bias[rows]
         self.arrays = {name: array[rows] for name, array in self.arrays.items()}

@@ -38,7 +38,7 @@ class Others:
         bias = np.where(hidden, UNSEEN, np.float32(0))[:, None, :, None]
         return cls(keys, values, np.ascontiguousarray(bias), group * of_group + place)
 
-    def keep(self, rows: Array) -> None:
+    def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
         self.place = self.place[rows]
 

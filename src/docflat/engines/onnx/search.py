@@ -51,7 +51,7 @@ class Head(Binding):
         if shortlist is not None:
             self.read("unlisted", shortlist.unlisted)
 
-    def keep(self, rows: Array) -> None:
+    def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
         if self.ids is not None:
             self.read("unlisted", np.ascontiguousarray(self.arrays["unlisted"][rows]))
@@ -227,12 +227,12 @@ class Search:
         if not len(going):
             return
         self.newest, self.positions = self.newest[going], self.positions[going]
-        self.beam.keep(going)
+        self.beam.select_rows(going)
         self.memory = self.memory.take(going)
-        self.head.keep(going)
+        self.head.select_rows(going)
         for caches in self.caches:
-            caches.keep(going)
+            caches.select_rows(going)
         if self.others is not None:
-            self.others.keep(going)
+            self.others.select_rows(going)
         self._read_memory()
         self._bind_steps()

@@ -55,14 +55,14 @@ def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tens
     """
     size, first = logits.shape[-1], vocabulary.mask + 1  # special symbols come first
     count = min(count, size - first)
-    found = logits.float()
-    if found.device.type == "cpu":  # in place: with so many numbers, memory is what takes time
-        torch.log_softmax(found, -1, out=found)
+    log_probs = logits.float()
+    if log_probs.device.type == "cpu":  # in place: with so many numbers, memory is what takes time
+        torch.log_softmax(log_probs, -1, out=log_probs)
     else:  # where nobody has tried whether it may be written over while it is read
-        found = found.log_softmax(-1)
-    ends = found[..., vocabulary.eos].clone()
-    found[..., :first] = NEVER
-    top, words = best_of_many(found, count)
+        log_probs = log_probs.log_softmax(-1)
+    ends = log_probs[..., vocabulary.eos].clone()
+    log_probs[..., :first] = NEVER
+    top, words = best_of_many(log_probs, count)
     return top, words, ends
 
 
@@ -141,8 +141,8 @@ class Beam:
         bias (rows, beam, slots): that of `Paths`, which is reordered too.
         """
         first = self.vocabulary.mask + 1
-        found, words = beam_kernels.pick(logits, 2 * self.size, first, self.vocabulary.eos, GPU_STRETCH)
-        parents, newest = beam_kernels.merge(self, found, words, newest, bias)
+        log_probs, words = beam_kernels.pick(logits, 2 * self.size, first, self.vocabulary.eos, GPU_STRETCH)
+        parents, newest = beam_kernels.merge(self, log_probs, words, newest, bias)
         self.totals.index_copy_(0, self.length - 1, self.scores[None])
         return parents, newest
 
@@ -192,13 +192,13 @@ class Beam:
         whole = score * (len(tokens) + 1) ** self.length_penalty
         return Hypothesis(tokens, score, np.diff(so_far, append=whole).tolist())
 
-    def keep(self, rows: Tensor) -> None:
+    def select_rows(self, rows: Tensor) -> None:
         self.limits, self.scores, self.live = self.limits[rows], self.scores[rows], self.live[rows]
         self.parents, self.words, self.totals = self.parents[:, rows], self.words[:, rows], self.totals[:, rows]
         self.finished, self.best_score = self.finished[rows], self.best_score[rows]
         self.best_length, self.best_parent = self.best_length[rows], self.best_parent[rows]
 
-    def each(self, change: Change) -> None:
+    def map_tensors(self, change: Change) -> None:
         """Put another tensor into the place of every one."""
         self.limits, self.length, self.scores = change(self.limits), change(self.length), change(self.scores)
         self.live, self.totals = change(self.live), change(self.totals)

@@ -19,7 +19,7 @@ from docflat.engines.torch.search import beam_search
 from docflat.engines.torch.source_weights import source_attentions, source_weights
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
-from docflat.model.cache.decoding_state import GlobalContext, Keeper, KeptContext
+from docflat.model.cache.decoding_state import CachedContext, CachingModel, GlobalContext
 from docflat.model.sizes import Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.weights.folders import ModelFolder
@@ -83,7 +83,7 @@ class TorchEngine:
 
     @property
     def keeps_rows(self) -> bool:
-        return isinstance(self.model, Keeper)
+        return isinstance(self.model, CachingModel)
 
     @property
     def alignment_layers(self) -> int:
@@ -108,11 +108,11 @@ class TorchEngine:
         shortlist: bool = False,
     ) -> list[Hypothesis]:
         assert isinstance(encoded, EncodedMemory)
-        others: GlobalContext | KeptContext | None = None
+        others: GlobalContext | CachedContext | None = None
         if isinstance(context, TargetContext):
             others = GlobalContext(self._side(context.side), moved(context.row, self.device))
         elif context is not None:
-            others = KeptContext(context.rows)
+            others = CachedContext(context.rows)
         return beam_search(self.model, encoded.memory, self._side(prefix), limits, beam, length_penalty, others)
 
     @torch.inference_mode()
@@ -129,18 +129,18 @@ class TorchEngine:
 
     @torch.inference_mode()
     def show_source(self, side: FlatSide) -> list[Shown]:
-        return list(self._keeper().show_source(self._side(side)))
+        return list(self._caching_model().show_source(self._side(side)))
 
     @torch.inference_mode()
     def show_target(self, side: FlatSide) -> list[Shown]:
-        return list(self._keeper().show_target(self._side(side)))
+        return list(self._caching_model().show_target(self._side(side)))
 
     @torch.inference_mode()
     def encode_among(self, source: FlatSide, seen: Sequence[Sequence[Shown]]) -> EncodedMemory:
-        return EncodedMemory(self._keeper().encode_among(self._side(source), seen))
+        return EncodedMemory(self._caching_model().encode_among(self._side(source), seen))
 
-    def _keeper(self) -> Keeper:
-        assert isinstance(self.model, Keeper)
+    def _caching_model(self) -> CachingModel:
+        assert isinstance(self.model, CachingModel)
         return self.model
 
     def _side(self, side: FlatSide) -> Side:

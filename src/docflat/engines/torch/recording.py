@@ -66,7 +66,7 @@ class Recorder(threading.local):
             known.move_to_end(key)
             torch._foreach_copy_(known[key].tensors, tensors)
             waiting = iter(known[key].tensors)
-            search.each(lambda _: next(waiting))
+            search.map_tensors(lambda _: next(waiting))
             return known[key].play, 0
         search.step()  # as it is: what is done the first time only must not be recorded
         try:

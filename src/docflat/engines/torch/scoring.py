@@ -79,7 +79,7 @@ class Sharing:
             move(self.spread),
             move(self.current_first),
             move(self.current_spread),
-            self.sources.each(move),
+            self.sources.map_tensors(move),
         )
 
 
@@ -114,21 +114,21 @@ class SharedAttending(TargetAttending):
         # One that reads sentence by sentence needs them beside each row.
         self.beside = TargetAttending(side, memory.take(sharing.row, side.row_pieces.lengths)) if paired else None
 
-    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+    def self_attention(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         first, spread = self.sharing.first, self.sharing.spread
         if earlier is not None:
-            return super().own(attention, x[spread], reach, earlier[spread])[first]
+            return super().self_attention(attention, x[spread], reach, earlier[spread])[first]
         query, key, value = (part[spread] for part in attention.project(x))
         segments = self.side.pieces if reach == "sentence" else self.side.rows
         return attention.join(attend(query, key, value, segments, segments, causal=True)[first])
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         memory, sources = self.memory, self.sharing.sources
         if reach == "context":
             assert memory.context is not None
             return attention.across(x, memory.context[0], sources, memory.context[1])
         if self.beside is not None:
-            return self.beside.source(attention, x[self.sharing.spread], reach)[self.sharing.first]
+            return self.beside.cross_attention(attention, x[self.sharing.spread], reach)[self.sharing.first]
         return attention.across(x, memory.states, sources, memory.rows)
 
 

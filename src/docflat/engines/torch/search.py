@@ -17,7 +17,7 @@ from docflat.engines.torch.beam import Beam
 from docflat.engines.torch.recording import recorder
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory
-from docflat.model.cache.decoding_state import Decoding, GlobalContext, KeptContext
+from docflat.model.cache.decoding_state import CachedContext, Decoding, GlobalContext
 from docflat.model.cache.fixed_keys import Change
 from docflat.model.cache.hypotheses import FIRST_ROOM
 from docflat.model.transformer import Transformer
@@ -36,14 +36,14 @@ class Search:
         limits: Sequence[int],
         beam: int,
         length_penalty: float,
-        context: GlobalContext | KeptContext | None,
+        context: GlobalContext | CachedContext | None,
     ) -> None:
         self.model = model
         self.state: Decoding
         self.state, logits = model.start_decoding(memory, prefix, beam, context)
         self.beam = Beam(limits, beam, length_penalty, model.vocabulary, logits.device)
         self.rows = list(range(len(limits)))  # which row each row of the tensors is
-        self.found: dict[int, Hypothesis] = {}  # by row
+        self.finished: dict[int, Hypothesis] = {}  # by row
         parents, self.words = self.beam.expand(logits[:, None])
         self.state.reorder(parents)
 
@@ -62,7 +62,7 @@ class Search:
             return
         done = [n for n, goes_on in enumerate(live) if not goes_on]
         for n, hypothesis in zip(done, self.beam.best(done), strict=True):
-            self.found[self.rows[n]] = hypothesis
+            self.finished[self.rows[n]] = hypothesis
             if self.state.mixer is not None and not self.state.stays:  # others see this row
                 self.state.mixer.settle(n, torch.tensor(hypothesis.tokens, dtype=torch.long, device=self.words.device))
         going = [n for n, goes_on in enumerate(live) if goes_on]
@@ -71,8 +71,8 @@ class Search:
             return
         kept = self.words.new_tensor(going)
         self.words = self.words[kept]
-        self.beam.keep(kept)
-        self.state.keep(kept)
+        self.beam.select_rows(kept)
+        self.state.select_rows(kept)
 
     def run(self) -> None:
         """To the end; a row that is finished is left out from then on."""
@@ -81,21 +81,21 @@ class Search:
             self.step()
             self.drop_finished()
 
-    def each(self, change: Change) -> None:
+    def map_tensors(self, change: Change) -> None:
         """Put another tensor into the place of every one that a step reads or writes."""
-        self.state.each(change)
-        self.beam.each(change)
+        self.state.map_tensors(change)
+        self.beam.map_tensors(change)
         self.words = change(self.words)
 
     def tensors(self) -> list[Tensor]:
-        found: list[Tensor] = []
+        tensors: list[Tensor] = []
 
         def note(tensor: Tensor) -> Tensor:
-            found.append(tensor)
+            tensors.append(tensor)
             return tensor
 
-        self.each(note)
-        return found
+        self.map_tensors(note)
+        return tensors
 
     def run_in_place(self, record: Callable[[Search, bool], tuple[Callable[[], None], int]]) -> None:
         """To the end, in tensors that stay; finished rows are left out only when there is more room to make.
@@ -125,7 +125,7 @@ def beam_search(
     limits: Sequence[int],
     beam: int,
     length_penalty: float,
-    context: GlobalContext | KeptContext | None = None,
+    context: GlobalContext | CachedContext | None = None,
 ) -> list[Hypothesis]:
     """Translate the rows of an encoded batch; limits: most tokens of each row."""
     device = model.embedding.weight.device
@@ -147,4 +147,4 @@ def beam_search(
     finally:  # also where it was broken off: nobody may write over what is still being read
         if device.type == "cuda":
             torch.cuda.current_stream(device).wait_stream(recorder.stream(device))
-    return [search.found[row] for row in range(len(limits))]
+    return [search.finished[row] for row in range(len(limits))]

@@ -41,7 +41,7 @@ class RecordingAttending(TargetAttending):
         self.watched = watched
         self.recorded: list[list[Tensor]] = []  # [watched][row]: (target tokens, source tokens), the mean of the heads
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         if reach != "context" and any(attention is one for one in self.watched):
             query, (key, _) = attention.queries(x), attention.keys_values(self.memory.states)
             own, other = (pairwise(rows.starts.tolist()) for rows in (self.side.rows, self.memory.rows))
@@ -50,4 +50,4 @@ class RecordingAttending(TargetAttending):
                 scores = (query[start:end].transpose(0, 1) @ key[first:last].permute(1, 2, 0)).float()
                 weights.append((scores / math.sqrt(query.shape[-1])).softmax(-1).mean(0))
             self.recorded.append(weights)
-        return super().source(attention, x, reach)
+        return super().cross_attention(attention, x, reach)

@@ -13,8 +13,8 @@ from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, TargetAttending
 from docflat.model.cache.fixed_keys import (
     Change,
-    Given,
-    GivenFlat,
+    FixedKeys,
+    FlatFixedKeys,
     Padding,
     attend_few,
     attend_masked,
@@ -22,7 +22,7 @@ from docflat.model.cache.fixed_keys import (
     hide,
     whole,
 )
-from docflat.model.cache.hypotheses import FIRST_ROOM, Grown, Paths
+from docflat.model.cache.hypotheses import FIRST_ROOM, HypothesisSlots, Paths
 from docflat.model.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
 
 Newest = tuple[Tensor, Tensor, Tensor]  # queries, keys and values of the newest tokens, (rows, beam, heads, size) each
@@ -30,8 +30,8 @@ Newest = tuple[Tensor, Tensor, Tensor]  # queries, keys and values of the newest
 
 def append_and_attend(
     newest: Newest,
-    keys: Grown,
-    values: Grown,
+    keys: HypothesisSlots,
+    values: HypothesisSlots,
     paths: Paths,
     appended: bool = False,
     hidden: Tensor | None = None,
@@ -39,7 +39,7 @@ def append_and_attend(
 ) -> Tensor:
     """All in one kernel: (rows, beam, heads, size). Tokens that are in the caches already are written once more.
 
-    hidden (rows, 1, given): what to add to the scores of what stands before the slots; parts: softmaxes to go on with.
+    hidden (rows, 1, fixed): what to add to the scores of what stands before the slots; parts: softmaxes to go on with.
     """
     if not (appended or paths.stays):
         keys.extend(paths.beam)
@@ -49,36 +49,41 @@ def append_and_attend(
 
 
 def read_cache(
-    newest: Newest, given: Given | GivenFlat, keys: Grown, values: Grown, paths: Paths, appended: bool
+    newest: Newest,
+    fixed: FixedKeys | FlatFixedKeys,
+    keys: HypothesisSlots,
+    values: HypothesisSlots,
+    paths: Paths,
+    appended: bool,
 ) -> Tensor:
-    """One softmax over the given keys, which belong to a group, and those of the hypotheses.
+    """One softmax over the fixed keys, which belong to a group, and those of the hypotheses.
 
     appended: whether the newest tokens are in the caches already; if not, they are from then on.
     Returns (rows, beam, heads, size).
     """
     query, key, value = newest
-    if isinstance(given, GivenFlat):
-        both = (given.keys, given.values)
-        where = (given.starts, given.ends, given.group_rows, given.longest, given.slots)
+    if isinstance(fixed, FlatFixedKeys):
+        both = (fixed.keys, fixed.values)
+        where = (fixed.starts, fixed.ends, fixed.group_rows, fixed.longest, fixed.slots)
         parts = step_kernels.attend_flat(query, *both, *where)
         return append_and_attend(newest, keys, values, paths, appended, parts=parts)
     if has_step_kernel(query, paths.beam):
-        group_rows = given.group_rows
-        place = group_rows if given.place is None else given.place  # without places row n is group n
-        parts = step_kernels.attend_shared(query, given.keys, given.values, given.bias, place, group_rows)
+        group_rows = fixed.group_rows
+        place = group_rows if fixed.place is None else fixed.place  # without places row n is group n
+        parts = step_kernels.attend_shared(query, fixed.keys, fixed.values, fixed.bias, place, group_rows)
         return append_and_attend(newest, keys, values, paths, appended, parts=parts)
     if not appended:
         keys.append(key, paths.place)
         values.append(value, paths.place)
     # Apart, and put together by their sums: to lay all scores side by side takes longer than to make them.
-    shared, shared_total = given.attend(query)
+    shared, shared_total = fixed.attend(query)
     own = attend_part(query.transpose(1, 2), keys.all, values.all, paths.bias[:, None])
     read, total = (x.transpose(1, 2) for x in own)
     return torch.lerp(shared, read, (total - shared_total).sigmoid().to(read.dtype))
 
 
 class Cache(Protocol):
-    def keep(self, rows: Tensor) -> None:
+    def select_rows(self, rows: Tensor) -> None:
         """Go on with these rows only."""
 
     def compact(self, index: Tensor) -> None:
@@ -87,21 +92,21 @@ class Cache(Protocol):
     def make_room(self, slots: int) -> None:
         """For so many more: from now on tensors stay in their place."""
 
-    def each(self, change: Change) -> None:
+    def map_tensors(self, change: Change) -> None:
         """Put another tensor into the place of every one."""
 
 
-class OwnCache:
+class SelfAttentionCache:
     """For attention to the own side: what a row's prefix shows, and the hypotheses so far."""
 
     def __init__(self, keys: Tensor, values: Tensor, reach: Reach, room: int = 0) -> None:
-        """keys and values (rows, heads, given + room, size): of the prefix, with room for slots behind."""
+        """keys and values (rows, heads, fixed + room, size): of the prefix, with room for slots behind."""
         self.reach = reach  # in `Decoding.hidden` is what of the prefix is not seen
-        self.keys, self.values = Grown(keys, is_keys=True, room=room), Grown(values, room=room)
+        self.keys, self.values = HypothesisSlots(keys, is_keys=True, room=room), HypothesisSlots(values, room=room)
 
-    def keep(self, rows: Tensor) -> None:
-        self.keys.keep(rows)
-        self.values.keep(rows)
+    def select_rows(self, rows: Tensor) -> None:
+        self.keys.select_rows(rows)
+        self.values.select_rows(rows)
 
     def compact(self, index: Tensor) -> None:
         self.keys.compact(index)
@@ -111,18 +116,18 @@ class OwnCache:
         self.keys.make_room(slots)
         self.values.make_room(slots)
 
-    def each(self, change: Change) -> None:
+    def map_tensors(self, change: Change) -> None:
         self.keys.part, self.values.part = change(self.keys.part), change(self.values.part)
 
 
 @dataclass
-class SourceCache:
+class CrossAttentionCache:
     """For attention to the source, the same for all hypotheses of a row."""
 
-    given: Given
+    fixed: FixedKeys
 
-    def keep(self, rows: Tensor) -> None:
-        self.given = self.given.keep(rows)
+    def select_rows(self, rows: Tensor) -> None:
+        self.fixed = self.fixed.select_rows(rows)
 
     def compact(self, index: Tensor) -> None:
         pass
@@ -130,20 +135,20 @@ class SourceCache:
     def make_room(self, slots: int) -> None:
         pass
 
-    def each(self, change: Change) -> None:
-        self.given = self.given.each(change)
+    def map_tensors(self, change: Change) -> None:
+        self.fixed = self.fixed.map_tensors(change)
 
 
 @dataclass
-class PreviousCache:
+class PreviousSentenceCache:
     """For attention to each previous sentence by itself."""
 
     keys: Tensor  # (rows, distances, heads, tokens, size)
     values: Tensor
-    seen: Tensor  # (rows, distances, tokens)
+    visible: Tensor  # (rows, distances, tokens)
 
-    def keep(self, rows: Tensor) -> None:
-        self.keys, self.values, self.seen = self.keys[rows], self.values[rows], self.seen[rows]
+    def select_rows(self, rows: Tensor) -> None:
+        self.keys, self.values, self.visible = self.keys[rows], self.values[rows], self.visible[rows]
 
     def compact(self, index: Tensor) -> None:
         pass
@@ -151,8 +156,8 @@ class PreviousCache:
     def make_room(self, slots: int) -> None:
         pass
 
-    def each(self, change: Change) -> None:
-        self.keys, self.values, self.seen = change(self.keys), change(self.values), change(self.seen)
+    def map_tensors(self, change: Change) -> None:
+        self.keys, self.values, self.visible = change(self.keys), change(self.values), change(self.visible)
 
 
 @dataclass(frozen=True)
@@ -172,14 +177,14 @@ class KeysValues:
 
 
 @dataclass(frozen=True)
-class KeptContext:
+class CachedContext:
     """In the place of a global context: what was kept of sentences when they were finished."""
 
     rows: Sequence[Sequence[KeysValues]]  # for each row that is decoded, of the rows it sees
 
 
 @runtime_checkable
-class Keeper(Protocol):
+class CachingModel(Protocol):
     """A model of which other rows see keys and values that depend on nothing but their own row: they can be kept."""
 
     def show_source(self, side: Side) -> list[KeysValues]:
@@ -188,7 +193,7 @@ class Keeper(Protocol):
     def show_target(self, side: Side) -> list[KeysValues]:
         """Of each row."""
 
-    def encode_among(self, source: Side, seen: Sequence[Sequence[KeysValues]]) -> Memory:
+    def encode_among(self, source: Side, visible: Sequence[Sequence[KeysValues]]) -> Memory:
         """Encode rows each of which sees these rows, itself among them, and not those beside it."""
 
 
@@ -197,10 +202,10 @@ class Mixer(Protocol):
 
     stays: bool  # its tensors can stay in their place
 
-    def keep(self, rows: Tensor) -> None: ...
+    def select_rows(self, rows: Tensor) -> None: ...
     def compact(self, index: Tensor) -> None: ...
     def make_room(self, slots: int) -> None: ...
-    def each(self, change: Change) -> None: ...
+    def map_tensors(self, change: Change) -> None: ...
     def settle(self, row: int, tokens: Tensor) -> None:
         """A row is finished; these are the words of its current sentence."""
 
@@ -212,7 +217,7 @@ class Decoding:
     positions: Tensor  # (rows,) position of the next token
     paths: Paths
     caches: dict[Attention, Cache]
-    hidden: dict[Reach, Tensor]  # (rows, 1, given) what to add to the scores of a prefix, by how far attention reaches
+    hidden: dict[Reach, Tensor]  # (rows, 1, fixed) what to add to the scores of a prefix, by how far attention reaches
     mixer: Mixer | None = None
 
     @property
@@ -226,13 +231,13 @@ class Decoding:
         for part in self.parts():
             part.make_room(slots)
 
-    def each(self, change: Change) -> None:
+    def map_tensors(self, change: Change) -> None:
         """Put another tensor into the place of every one that decoding a token reads or writes."""
         self.positions = change(self.positions)
-        self.paths.each(change)
+        self.paths.map_tensors(change)
         self.hidden = {reach: change(bias) for reach, bias in self.hidden.items()}
         for part in self.parts():
-            part.each(change)
+            part.map_tensors(change)
 
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
@@ -243,13 +248,13 @@ class Decoding:
                 for part in self.parts():
                     part.compact(index)
 
-    def keep(self, rows: Tensor) -> None:
+    def select_rows(self, rows: Tensor) -> None:
         """Go on with these rows only."""
         self.positions = self.positions[rows]
-        self.paths.keep(rows)
+        self.paths.select_rows(rows)
         self.hidden = {reach: bias[rows] for reach, bias in self.hidden.items()}
         for part in self.parts():
-            part.keep(rows)
+            part.select_rows(rows)
 
     def parts(self) -> list[Cache]:
         return [*self.caches.values(), *([] if self.mixer is None else [self.mixer])]
@@ -264,36 +269,36 @@ class PrefixAttending(TargetAttending):
         self.caches: dict[Attention, Cache] = {}
         self.hidden: dict[Reach, Tensor] = {}
         self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
-        self.own_paddings: dict[Reach, Padding] = {}  # of what is seen, the same in all layers
+        self.self_paddings: dict[Reach, Padding] = {}  # of what is seen, the same in all layers
         self.source_paddings: dict[Reach, Padding] = {}
 
-    def note_own(
+    def note_self(
         self, attention: Attention, reach: Reach, key: Tensor, value: Tensor, old: tuple[Tensor, Tensor] | None
     ) -> None:
         if old is not None:
             index, is_old, _, segments = self.recurrence(len(key))
             which, segments = segments.take(self.last_piece)
-            seen_old, where = is_old[which, None, None], index[which]
-            key = torch.where(seen_old, old[0][where], key[where])
-            value = torch.where(seen_old, old[1][where], value[where])
-            self.own_paddings.setdefault(reach, Padding.of(segments, len(key)))
-        elif reach not in self.own_paddings:
+            visible_old, where = is_old[which, None, None], index[which]
+            key = torch.where(visible_old, old[0][where], key[where])
+            value = torch.where(visible_old, old[1][where], value[where])
+            self.self_paddings.setdefault(reach, Padding.of(segments, len(key)))
+        elif reach not in self.self_paddings:
             if reach == "sentence":
                 index, segments = self.side.pieces.take(self.last_piece)
-                self.own_paddings[reach] = Padding.of(segments, len(index), index)
+                self.self_paddings[reach] = Padding.of(segments, len(index), index)
             else:
-                self.own_paddings[reach] = Padding.of(self.side.rows, len(key))
-        padding = self.own_paddings[reach]
+                self.self_paddings[reach] = Padding.of(self.side.rows, len(key))
+        padding = self.self_paddings[reach]
         if reach not in self.hidden:
-            self.hidden[reach] = hide(padding.seen, key)
+            self.hidden[reach] = hide(padding.visible, key)
         if has_kernel(key):  # on a GPU, where they mostly stay: laid out once, with room
             roomy = padding.lay(key, value, self.first_room)
-            self.caches[attention] = OwnCache(*roomy, reach, room=self.first_room)
+            self.caches[attention] = SelfAttentionCache(*roomy, reach, room=self.first_room)
         else:
-            given = padding.given(key, value)
-            self.caches[attention] = OwnCache(given.keys, given.values, reach)
+            fixed = padding.fixed(key, value)
+            self.caches[attention] = SelfAttentionCache(fixed.keys, fixed.values, reach)
 
-    def note_source(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
+    def note_cross(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
         memory = self.memory
         if reach not in self.source_paddings:
             if reach == "sentence":
@@ -302,14 +307,14 @@ class PrefixAttending(TargetAttending):
             else:
                 segments = memory.rows if memory.context is None or reach == "row" else memory.context[1]
                 self.source_paddings[reach] = Padding.of(segments, len(key))
-        self.caches[attention] = SourceCache(self.source_paddings[reach].given(key, value))
+        self.caches[attention] = CrossAttentionCache(self.source_paddings[reach].fixed(key, value))
 
-    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+    def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         part, rows = self.side.selections["previous"], len(self.side.rows)
         keys, values = (part.segments.pad(one) for one in attention.keys_values(states[part.index]))
         by_row = [one.unflatten(0, (-1, rows)).transpose(0, 1) for one in (keys, values, part.segments.mask)]
-        self.caches[attention] = PreviousCache(by_row[0].transpose(2, 3), by_row[1].transpose(2, 3), by_row[2])
-        return super().each_previous(attention, x, states)
+        self.caches[attention] = PreviousSentenceCache(by_row[0].transpose(2, 3), by_row[1].transpose(2, 3), by_row[2])
+        return super().previous_attention(attention, x, states)
 
 
 class CachedAttending:
@@ -317,7 +322,7 @@ class CachedAttending:
 
     def __init__(self, state: Decoding) -> None:
         self.caches, self.paths, self.hidden = state.caches, state.paths, state.hidden
-        self.biases: dict[Reach, Tensor] = {}  # (rows, 1, beam, given + slots), for all layers alike
+        self.biases: dict[Reach, Tensor] = {}  # (rows, 1, beam, fixed + slots), for all layers alike
         self.places: dict[Reach, Tensor | None] = {}
 
     def _prepare(self, reach: Reach) -> None:
@@ -325,9 +330,9 @@ class CachedAttending:
         self.biases[reach] = torch.cat([hidden.expand(-1, paths.beam, -1), paths.bias], dim=2)[:, None]
         self.places[reach] = None if paths.place is None else paths.place + hidden.shape[2]
 
-    def own(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
+    def self_attention(self, attention: Attention, x: Tensor, reach: Reach, earlier: Tensor | None = None) -> Tensor:
         cache = self.caches[attention]
-        assert isinstance(cache, OwnCache)
+        assert isinstance(cache, SelfAttentionCache)
         query, key, value = attention.project(x)  # (rows, beam, heads, size)
         if has_step_kernel(query, self.paths.beam):
             newest, hidden = (query, key, value), self.hidden[cache.reach]
@@ -339,19 +344,19 @@ class CachedAttending:
         mixed = attend_few(query.transpose(1, 2), keys, values, self.biases[cache.reach])
         return attention.join(mixed.transpose(1, 2))
 
-    def source(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
+    def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         cache = self.caches[attention]
-        assert isinstance(cache, SourceCache)
-        given = cache.given
+        assert isinstance(cache, CrossAttentionCache)
+        fixed = cache.fixed
         query = attention.queries(x).transpose(1, 2)  # (rows, heads, beam, size)
-        mixed = attend_few(query, given.keys, given.values, given.bias[:, None])
+        mixed = attend_few(query, fixed.keys, fixed.values, fixed.bias[:, None])
         return attention.join(mixed.transpose(1, 2))
 
-    def each_previous(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+    def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         cache = self.caches[attention]
-        assert isinstance(cache, PreviousCache)
+        assert isinstance(cache, PreviousSentenceCache)
         query = attention.queries(x).transpose(1, 2)[:, None]  # (rows, 1, heads, beam, size)
         query = query.expand(-1, cache.keys.shape[1], -1, -1, -1)
-        mixed = attend_masked(query, cache.keys, cache.values, cache.seen[:, :, None, None])
-        there = cache.seen.any(-1)[:, None].expand(-1, x.shape[1], -1)  # (rows, beam, distances)
+        mixed = attend_masked(query, cache.keys, cache.values, cache.visible[:, :, None, None])
+        there = cache.visible.any(-1)[:, None].expand(-1, x.shape[1], -1)  # (rows, beam, distances)
         return attention.join(mixed.permute(0, 3, 1, 2, 4)), there

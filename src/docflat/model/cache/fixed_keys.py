@@ -1,4 +1,4 @@
-"""Given keys and values: those that do not depend on a hypothesis, and how a few queries attend to them."""
+"""Fixed keys and values: those that do not depend on a hypothesis, and how a few queries attend to them."""
 
 from __future__ import annotations
 
@@ -30,55 +30,55 @@ def whole(number: int) -> int:
 
 
 @dataclass
-class Given:
+class FixedKeys:
     """Keys and values that do not depend on the hypothesis: they belong to a row, or to a group of rows."""
 
-    keys: Tensor  # (groups, heads, given, size)
-    values: Tensor  # (groups, heads, given, size)
-    seen: Tensor  # (groups, slots, given) True where a slot's row sees a key
+    keys: Tensor  # (groups, heads, fixed, size)
+    values: Tensor  # (groups, heads, fixed, size)
+    visible: Tensor  # (groups, slots, fixed) True where the row of a slot may attend to a key
     # (rows,) group * slots + slot of each row, in order; None: row n is group n, with one slot
     place: Tensor | None = None
     expanded: dict[int, list[Tensor]] = field(default_factory=dict, init=False)  # `biases` by beam: made once
 
     @cached_property
     def bias(self) -> Tensor:
-        """What to add to scores: (groups, slots, given). Made once, not at every step of every layer."""
-        return hide_unless_all(self.seen, self.keys)
+        """What to add to scores: (groups, slots, fixed). Made once, not at every step of every layer."""
+        return hide_unless_all(self.visible, self.keys)
 
-    def keep(self, rows: Tensor) -> Given:
+    def select_rows(self, rows: Tensor) -> FixedKeys:
         if self.place is None:
-            kept_rows = Given(upright(self.keys[rows]), self.values[rows], self.seen[rows])
-            kept_rows.bias = self.bias[rows]
-            return kept_rows
-        kept, slots = self.place[rows], self.seen.shape[1]
-        return given_by_group(self.keys, self.values, self.seen.flatten(0, 1)[kept], kept // slots)
+            selected = FixedKeys(upright(self.keys[rows]), self.values[rows], self.visible[rows])
+            selected.bias = self.bias[rows]
+            return selected
+        kept, slots = self.place[rows], self.visible.shape[1]
+        return fixed_by_group(self.keys, self.values, self.visible.flatten(0, 1)[kept], kept // slots)
 
     @property
     def group_rows(self) -> Tensor:
         """The rows of group n are those from the n-th of these to the next: (groups + 1,).
 
-        Made anew by every step: a recorded one must not read what `each` does not name, which may be gone by then.
+        Made anew by every step: a recorded one must not read what `map_tensors` does not name, which may be gone.
         """
-        groups, slots, _ = self.seen.shape
-        bounds = torch.arange(groups + 1, device=self.seen.device)
+        groups, slots, _ = self.visible.shape
+        bounds = torch.arange(groups + 1, device=self.visible.device)
         return bounds if self.place is None else torch.searchsorted(self.place, bounds * slots)
 
     @property
     def full(self) -> bool:
         """Whether every slot has its row: rows are in the order of their slots, so there is nothing to move."""
-        return self.place is None or len(self.place) == self.seen.shape[0] * self.seen.shape[1]
+        return self.place is None or len(self.place) == self.visible.shape[0] * self.visible.shape[1]
 
-    def each(self, change: Change) -> Given:
+    def map_tensors(self, change: Change) -> FixedKeys:
         """The same with another tensor in the place of every one that attention reads."""
         place = None if self.place is None else change(self.place)
-        changed = Given(change(self.keys), change(self.values), self.seen, place)
+        changed = FixedKeys(change(self.keys), change(self.values), self.visible, place)
         changed.bias = change(self.bias)
         changed.expanded = {beam: [change(part) for part in parts] for beam, parts in self.expanded.items()}
         return changed
 
     def gather(self, x: Tensor) -> Tensor:
         """By row -> by group: (rows, beam, heads, n) -> (groups, heads, slots * beam, n)."""
-        groups, slots, _ = self.seen.shape
+        groups, slots, _ = self.visible.shape
         if not self.full:
             assert self.place is not None
             x = x.new_zeros(groups * slots, *x.shape[1:]).index_copy_(0, self.place, x)
@@ -86,8 +86,8 @@ class Given:
 
     def scatter(self, x: Tensor) -> Tensor:
         """By group -> by row, the inverse of `gather`."""
-        by_slot = x.transpose(1, 2).unflatten(1, (self.seen.shape[1], -1)).flatten(0, 1)
-        return by_slot if self.full else by_slot[self.place]
+        visible_by_slot = x.transpose(1, 2).unflatten(1, (self.visible.shape[1], -1)).flatten(0, 1)
+        return visible_by_slot if self.full else visible_by_slot[self.place]
 
     def biases(self, beam: int) -> list[Tensor]:
         """`bias` of some slots at a time, up to the last key that they see: (groups, 1, some slots * beam, some keys).
@@ -95,13 +95,16 @@ class Given:
         Rows of a document see what comes before them: asked all at once, they would make twice the scores they need.
         """
         if beam not in self.expanded:
-            slots = self.seen.shape[1]
+            slots = self.visible.shape[1]
             # A few: the products are to be large ones. On a GPU, which would also have to be waited for, one.
             some = slots if self.keys.is_cuda else max(8, -(-slots // 4))
             parts = self.bias.split(some, dim=1)
             if len(parts) > 1:
                 # By what is seen, not by the bias: that of a slot without a row hides nothing.
-                ends = [int(seen.flatten(0, 1).any(0).nonzero().max()) + 1 for seen in self.seen.split(some, dim=1)]
+                ends = [
+                    int(some_rows.flatten(0, 1).any(0).nonzero().max()) + 1
+                    for some_rows in self.visible.split(some, dim=1)
+                ]
                 parts = tuple(part[:, :, :end] for part, end in zip(parts, ends, strict=True))
             by_hypothesis = (part[:, None, :, None].expand(-1, -1, -1, beam, -1) for part in parts)
             self.expanded[beam] = [part.flatten(2, 3).contiguous() for part in by_hypothesis]
@@ -111,11 +114,11 @@ class Given:
         """`attend_part` of (rows, beam, heads, size): (rows, beam, heads, size), (rows, beam, heads, 1)."""
         biases = self.biases(query.shape[1])
         queries = self.gather(query).split([bias.shape[2] for bias in biases], dim=2)
-        found = [
+        reads = [
             attend_part(some, self.keys[:, :, : bias.shape[3]], self.values[:, :, : bias.shape[3]], bias)
             for some, bias in zip(queries, biases, strict=True)
         ]
-        read, total = (torch.cat(part, dim=2) for part in zip(*found, strict=True))
+        read, total = (torch.cat(part, dim=2) for part in zip(*reads, strict=True))
         return self.scatter(read), self.scatter(total)
 
     def read(self, query: Tensor) -> Tensor:
@@ -128,8 +131,8 @@ class Given:
         return self.scatter(read)[:, 0]
 
 
-class GivenFlat:
-    """Given keys and values as they lie in a flat sequence, for kernels: nothing is padded, and nothing masked.
+class FlatFixedKeys:
+    """Fixed keys and values as they lie in a flat sequence, for kernels: nothing is padded, and nothing masked.
 
     A row sees those of its group up to a place of its own.
     """
@@ -141,12 +144,12 @@ class GivenFlat:
         """
         self.keys, self.values, self.starts, self.ends = keys, values, groups.starts, ends
         self.longest, self.slots = groups.longest, slots
-        self.group_rows = torch.searchsorted(ends, self.starts, right=True)  # (groups + 1,): see `Given`
+        self.group_rows = torch.searchsorted(ends, self.starts, right=True)  # (groups + 1,): see `FixedKeys`
 
-    def keep(self, rows: Tensor) -> GivenFlat:
-        return GivenFlat(self.keys, self.values, Segments(self.starts, self.longest), self.ends[rows], self.slots)
+    def select_rows(self, rows: Tensor) -> FlatFixedKeys:
+        return FlatFixedKeys(self.keys, self.values, Segments(self.starts, self.longest), self.ends[rows], self.slots)
 
-    def each(self, change: Change) -> GivenFlat:
+    def map_tensors(self, change: Change) -> FlatFixedKeys:
         """The same with another tensor in the place of every one that attention reads."""
         changed = copy(self)
         changed.keys, changed.values, changed.starts = change(self.keys), change(self.values), change(self.starts)
@@ -154,16 +157,16 @@ class GivenFlat:
         return changed
 
 
-def given_by_group(keys: Tensor, values: Tensor, seen: Tensor, group: Tensor, slots: int | None = None) -> Given:
-    """What rows see of their groups' keys: seen (rows, given), group (rows,) in order.
+def fixed_by_group(keys: Tensor, values: Tensor, visible: Tensor, group: Tensor, slots: int | None = None) -> FixedKeys:
+    """What rows see of their groups' keys: visible (rows, fixed), group (rows,) in order.
 
     slots: the most rows of a group, if that is known; a GPU has to be waited for to count them.
     """
     slot = torch.arange(len(group), device=group.device) - torch.searchsorted(group, group)
     slots = int(slot.max()) + 1 if slots is None else slots
     place = group * slots + slot
-    by_slot = seen.new_zeros(len(keys) * slots, seen.shape[1])
-    return Given(keys, values, by_slot.index_copy(0, place, seen).unflatten(0, (-1, slots)), place)
+    visible_by_slot = visible.new_zeros(len(keys) * slots, visible.shape[1])
+    return FixedKeys(keys, values, visible_by_slot.index_copy(0, place, visible).unflatten(0, (-1, slots)), place)
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ class Padding:
     """Where the tokens of segments go in the padded layout, and which of it is seen: worked out once for all layers."""
 
     slots: Tensor  # (tokens,)
-    seen: Tensor  # (segments, 1, longest)
+    visible: Tensor  # (segments, 1, longest)
     index: Tensor | None  # which tokens of a longer sequence they are; None: all
     biases: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False)
 
@@ -184,46 +187,46 @@ class Padding:
     def bias(self, dtype: torch.dtype) -> Tensor:
         """What to add to scores, as `hide_unless_all` says."""
         if dtype not in self.biases:
-            hidden = torch.where(self.seen | ~self.seen.any(-1, keepdim=True), 0.0, float("-inf"))
+            hidden = torch.where(self.visible | ~self.visible.any(-1, keepdim=True), 0.0, float("-inf"))
             self.biases[dtype] = hidden.to(dtype)
         return self.biases[dtype]
 
     @cached_property
     def where(self) -> tuple[Tensor, Tensor]:
         """Segment and place in it, (tokens,) each."""
-        longest = self.seen.shape[2]
+        longest = self.visible.shape[2]
         return self.slots // longest, self.slots % longest
 
     def lay(self, key: Tensor, value: Tensor, room: int = 0) -> tuple[Tensor, Tensor]:
-        """`given` for a GPU, in as few launches as can be, with so much room behind: two times
+        """`fixed` for a GPU, in as few launches as can be, with so much room behind: two times
         (segments, heads, longest + room, size), zeros where nothing is written.
         """
-        segments, _, longest = self.seen.shape
+        segments, _, longest = self.visible.shape
         both = key.new_zeros(2, segments, key.shape[1], longest + room, key.shape[2])
         for part, flat in zip(both, (key, value), strict=True):
             part.transpose(1, 2).index_put_(self.where, flat if self.index is None else flat[self.index])
         return both[0], both[1]
 
-    def given(self, key: Tensor, value: Tensor) -> Given:
+    def fixed(self, key: Tensor, value: Tensor) -> FixedKeys:
         """Flat keys and values (tokens, heads, size) as one group a segment."""
-        segments, _, longest = self.seen.shape
+        segments, _, longest = self.visible.shape
         if has_kernel(key):
-            given = Given(*self.lay(key, value), self.seen)
-            given.bias = self.bias(key.dtype)
-            return given
+            fixed = FixedKeys(*self.lay(key, value), self.visible)
+            fixed.bias = self.bias(key.dtype)
+            return fixed
         both = []
         for flat in (key, value):
             some = flat if self.index is None else flat[self.index]
             padded = flat.new_zeros(segments * longest, *flat.shape[1:]).index_copy_(0, self.slots, some)
             both.append(padded.unflatten(0, (segments, longest)).transpose(1, 2))
-        given = Given(upright(both[0]), both[1].contiguous(), self.seen)
-        given.bias = self.bias(key.dtype)
-        return given
+        fixed = FixedKeys(upright(both[0]), both[1].contiguous(), self.visible)
+        fixed.bias = self.bias(key.dtype)
+        return fixed
 
 
-def given_by_segment(key: Tensor, value: Tensor, segments: Segments) -> Given:
+def fixed_by_segment(key: Tensor, value: Tensor, segments: Segments) -> FixedKeys:
     """Flat keys and values (tokens, heads, size) as one group a segment."""
-    return Padding.of(segments, len(key)).given(key, value)
+    return Padding.of(segments, len(key)).fixed(key, value)
 
 
 def attend_part(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
@@ -237,9 +240,9 @@ def attend_part(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> tu
     return weights @ values, largest - weights.amax(-1, keepdim=True).to(wide).log()
 
 
-def attend_masked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+def attend_masked(query: Tensor, keys: Tensor, values: Tensor, visible: Tensor) -> Tensor:
     """Attention (..., queries, size) to padded keys; where none is seen the result is zero, as the padding is."""
-    return attend_few(query, keys, values, hide_unless_all(seen, query))
+    return attend_few(query, keys, values, hide_unless_all(visible, query))
 
 
 def attend_few(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
@@ -271,11 +274,11 @@ def softmax_in_place(scores: Tensor) -> Tensor:
     return torch.softmax(scores, -1, out=scores)
 
 
-def hide(seen: Tensor, like: Tensor) -> Tensor:
+def hide(visible: Tensor, like: Tensor) -> Tensor:
     """What to add to scores, of the same type as `like`: minus infinity where a key is not seen."""
-    return torch.where(seen, 0.0, float("-inf")).to(like.dtype)
+    return torch.where(visible, 0.0, float("-inf")).to(like.dtype)
 
 
-def hide_unless_all(seen: Tensor, like: Tensor) -> Tensor:
+def hide_unless_all(visible: Tensor, like: Tensor) -> Tensor:
     """The same; where no key is seen, all are: they are padding, and a softmax over nothing is no number."""
-    return hide(seen | ~seen.any(-1, keepdim=True), like)
+    return hide(visible | ~visible.any(-1, keepdim=True), like)

@@ -74,21 +74,21 @@ class Paths:
         self.total = kept
         return index
 
-    def keep(self, rows: Tensor) -> None:
+    def select_rows(self, rows: Tensor) -> None:
         self.slots, self.bias = self.slots[rows], self.bias[rows]
 
-    def each(self, change: Change) -> None:
+    def map_tensors(self, change: Change) -> None:
         self.bias, self.newest = change(self.bias), change(self.newest)
 
 
-class Grown:
+class HypothesisSlots:
     """Keys or values of all hypotheses so far, in slots."""
 
-    def __init__(self, given: Tensor, is_keys: bool = False, room: int = 0) -> None:
-        """given (rows, heads, given + room, size): what stands before the slots, if anything, and slots of zeros."""
-        self.given = self.used = given.shape[2] - room
+    def __init__(self, fixed: Tensor, is_keys: bool = False, room: int = 0) -> None:
+        """fixed (rows, heads, fixed + room, size): what stands before the slots, if anything, and slots of zeros."""
+        self.fixed = self.used = fixed.shape[2] - room
         self.is_keys, self.first_room = is_keys, room
-        self.part = given if room else self._with_room(given, 64)
+        self.part = fixed if room else self._with_room(fixed, 64)
 
     def _with_room(self, part: Tensor, slots: int) -> Tensor:
         """The same with so many more slots, of which nothing is read before it is written."""
@@ -105,7 +105,7 @@ class Grown:
 
     def make_room(self, slots: int) -> None:
         """For so many more slots, which are zeros: what is not seen must still be a number."""
-        if self.used == self.given and slots == self.first_room:  # they are there
+        if self.used == self.fixed and slots == self.first_room:  # they are there
             self.used += slots
             return
         rows, heads, _, size = self.part.shape
@@ -114,7 +114,7 @@ class Grown:
         self.part, self.used = self._lay(roomy), self.used + slots
 
     def append(self, new: Tensor, place: Tensor | None = None) -> Tensor:
-        """Of the newest tokens, (rows, beam, heads, size). Returns all so far, (rows, heads, given + slots, size).
+        """Of the newest tokens, (rows, beam, heads, size). Returns all so far, (rows, heads, fixed + slots, size).
 
         place (beam,): where among all of them, if there is room for more than there are.
         """
@@ -139,20 +139,20 @@ class Grown:
 
     def compact(self, index: Tensor) -> None:
         """Keep these slots of each row, (rows, kept)."""
-        slots = self.part[:, :, self.given :]
+        slots = self.part[:, :, self.fixed :]
         if self.is_keys:  # in the order of memory, either way
             where = index[:, None, None].expand(-1, slots.shape[1], slots.shape[3], -1)
             kept = slots.mT.gather(3, where).mT
         else:
             row = torch.arange(len(index), device=index.device)[:, None]
             kept = slots[row, :, index].transpose(1, 2)
-        self.used = self.given + index.shape[1]
-        self.part[:, :, self.given : self.used] = kept
+        self.used = self.fixed + index.shape[1]
+        self.part[:, :, self.fixed : self.used] = kept
 
     def along(self, slots: Tensor) -> Tensor:
         """Those of one hypothesis a row: slots (rows, steps) -> (rows, heads, steps, size)."""
         index = slots[:, None, :, None].expand(-1, self.part.shape[1], -1, self.part.shape[3])
         return self.part.gather(2, index)
 
-    def keep(self, rows: Tensor) -> None:
+    def select_rows(self, rows: Tensor) -> None:
         self.part = self._lay(self.part[rows])
