@@ -50,6 +50,7 @@ TRIED = [
     "docflat-i, decoder only",
 ]
 MARIAN = Architecture("swish", False, True, "tensor2tensor", logits_bias=True)
+SHARED = Architecture("swish", True, True, "paper", logits_bias=True, shared_norm=True)
 SEPARATE = Architecture("relu", True, False, "paper", logits_bias=True, separate_embeddings=True)
 
 
@@ -132,6 +133,15 @@ def test_one_sentence_after_the_other_is_torchs(variant: str, mode: str) -> None
 def test_architectures_of_imported_models_are_torchs(architecture: Architecture) -> None:
     ours, theirs = both("sent2sent", architecture)
     same_drafts(passes(ours, "sent2sent"), passes(theirs, "sent2sent"))
+
+
+@pytest.mark.parametrize("variant", ["doc2doc", "docflat-c", "docflat-i"])
+def test_a_norm_that_came_later_is_torchs(variant: str) -> None:
+    ours, theirs = (passes(one, variant, window=4) for one in both(variant, SHARED))
+    first = same_drafts(ours, theirs)
+    assert ours.second_pass(some_documents(), first, lambda _: None) == theirs.second_pass(
+        some_documents(), first, lambda _: None
+    )
 
 
 @pytest.mark.parametrize("variant", TRIED)

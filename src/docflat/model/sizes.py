@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 # Ten times what anybody trains; a folder that says more is damaged, and would take all memory before that shows.
@@ -20,6 +20,8 @@ class Architecture:
     frequencies: Literal["tensor2tensor", "paper"] = "tensor2tensor"
     logits_bias: bool = False  # a number for each word is added to its logit
     separate_embeddings: bool = False  # the target side has a table of its own
+    # The norm after the embedding came when the model had been trained without: a share is normed, 0 at first.
+    shared_norm: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,13 @@ class ModelSizes:
     encoder_layers: int = 6
     decoder_layers: int = 6
     architecture: Architecture = field(default_factory=Architecture)  # what else its layers are
+
+    def can_start_from(self, other: ModelSizes) -> bool:
+        """Whether weights of these sizes fit; a norm after the embedding that the other has not can be put in."""
+        kind = self.architecture
+        if kind.shared_norm and not other.architecture.embedding_norm:
+            kind = replace(kind, embedding_norm=False, shared_norm=False)
+        return replace(self, architecture=kind) == other
 
     def __post_init__(self) -> None:
         for name, most in _MOST.items():

@@ -18,9 +18,16 @@ from docflat.model.cache.decoding_state import (
     PrefixAttending,
 )
 from docflat.model.cache.hypotheses import Paths
-from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, NoNorm, Norm, Reach
+from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, NoNorm, Norm, Reach, SharedNorm
 from docflat.model.loss import cross_entropy, grade
-from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.sizes import Architecture, ModelSizes, Vocabulary
+
+
+def embedding_norm(dim: int, architecture: Architecture) -> Norm | NoNorm:
+    """What stands between embedding and first layer."""
+    if not architecture.embedding_norm:
+        return NoNorm()
+    return SharedNorm(dim) if architecture.shared_norm else Norm(dim)
 
 
 class Transformer(nn.Module):
@@ -44,8 +51,7 @@ class Transformer(nn.Module):
         self.embedding = Embedding(*table, bias=kind.logits_bias and not separate)
         self.separate_embedding = Embedding(*table, bias=kind.logits_bias) if separate else None
         # Stage II systems normalise here after mixing context in; sent2sent has it too, so that they start as equals.
-        self.source_norm = Norm(sizes.dim) if kind.embedding_norm else NoNorm()
-        self.target_norm = Norm(sizes.dim) if kind.embedding_norm else NoNorm()
+        self.source_norm, self.target_norm = (embedding_norm(sizes.dim, kind) for _ in range(2))
         self.dropout = nn.Dropout(dropout)
         shape = (sizes.dim, sizes.heads, sizes.feed_forward, dropout)
         self.encoder = nn.ModuleList(self.encoder_layer(number)(*shape) for number in range(sizes.encoder_layers))
@@ -66,6 +72,17 @@ class Transformer(nn.Module):
         with torch.no_grad():
             for weight in (self.embedding.weight, self.target_embedding.weight):
                 weight[self.vocabulary.text_size :] = weight[self.vocabulary.bos]
+
+    def start_quietly(self) -> None:
+        """From a model without the norm after the embedding: what is new leaves at first what that one computes.
+
+        The norm begins as large as what it norms, so that nothing jumps when its share grows.
+        """
+        with torch.no_grad():
+            for norm, embedding in ((self.source_norm, self.embedding), (self.target_norm, self.target_embedding)):
+                assert isinstance(norm, Norm)
+                text = embedding.text_weight * embedding.factor
+                norm.weight.fill_(float((text.var(dim=1).mean() + 0.5).sqrt()))  # 0.5: of sines and cosines
 
     def drop_words(self, tokens: Tensor) -> Tensor:
         """In training, replace some words by <mask>; special tokens stay."""

@@ -37,6 +37,8 @@ from docflat.model.transformer import Transformer
 from docflat.systems.docflat_decoding import FlatMixer, mix_among, show_rows
 from docflat.systems.options import DocFlatOptions
 
+CLOSED = -4.0  # bias of a gate that lets nearly nothing through
+
 
 def blend(x: Tensor, read: Tensor, opening: Tensor) -> Tensor:
     """(1 - opening) x + opening read; (..., dim) each. Autocast may have made what was read of another type."""
@@ -63,6 +65,13 @@ class FlatBatchAttention(nn.Module):
             # one would replace half of every embedding at once, so it starts closed.
             default = 0.0 if options.gate == "continuous" else -1.0
             self.gate = Gate(dim, 1, default if options.gate_bias is None else options.gate_bias)
+
+    def close(self) -> None:
+        """Read nothing at first, and let little of it through; a gate that was told where to start stays there."""
+        with torch.no_grad():
+            nn.init.zeros_(self.attention.output.weight)
+            if self.options.gate == "continuous" and self.options.gate_bias is None:
+                nn.init.constant_(self.gate.bias, CLOSED)
 
     def fold(self) -> None:
         """From now on output and gate are one product: for weights that will not change."""
@@ -138,6 +147,13 @@ class DocFlat(Transformer):
         self.source_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.encoder else None
         self.target_flat = FlatBatchAttention(sizes.dim, sizes.heads, options) if options.decoder else None
         self.sees_growing = options.decoder
+
+    def start_quietly(self) -> None:
+        """Gates begin nearly closed: without the norm, half of what they let through would be missing."""
+        super().start_quietly()
+        for flat in (self.source_flat, self.target_flat):
+            if flat is not None:
+                flat.close()
 
     def mix_source(self, x: Tensor, side: Side) -> Tensor:
         if self.source_flat is not None:

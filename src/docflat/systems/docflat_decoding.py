@@ -33,7 +33,7 @@ def mix_newest(flat: FlatBatchAttention, x: Tensor, mixed: Tensor, norm: Norm | 
     """The layer norm of `FlatBatchAttention.mix_heads`, for newest tokens: (rows, beam, dim)."""
     if flat.options.gate == "identity":
         return norm.of_sum(x, flat.attention.join(mixed))
-    if not is_step(x) or isinstance(norm, NoNorm):
+    if not is_step(x) or type(norm) is not Norm:
         return norm(flat.mix_heads(x, mixed))
     if flat.folded is None:
         read = flat.attention.join(mixed)

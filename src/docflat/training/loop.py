@@ -279,7 +279,7 @@ class StageTraining:
         start = self.stage.start and model_folder(str(self.stage.start))
         if start is not None:
             before = read_config(start)
-            if before.sizes != self.recipe.model:
+            if not self.recipe.model.can_start_from(before.sizes):
                 raise InputError(f"stages[0].start: {start} has other sizes: {to_mapping(before.sizes)}")
             if Subwords.load(start / "tokenizer.json").hash != self.subwords.hash:
                 raise InputError(f"stages[0].start: {start} has other subwords than {self.recipe.data}")

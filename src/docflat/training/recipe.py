@@ -15,9 +15,11 @@ import yaml
 from docflat.data.row_settings import RowSettings
 from docflat.model.sizes import ModelSizes
 from docflat.support.errors import InputError
-from docflat.support.strict_yaml import File, from_mapping, read_yaml
-from docflat.systems import find_system
+from docflat.support.strict_yaml import File, from_mapping, read_yaml, to_mapping
+from docflat.systems import SYSTEMS, find_system
 from docflat.training.recipe_names import find_recipe, recipe_names
+from docflat.weights.config import read_config
+from docflat.weights.shipped import model_folder
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Recipe:
     data: Path  # a folder of `docflat prepare`
     out: Path  # where checkpoints, logs and the model go; in a file it may be left out: runs/DATA/SYSTEM
     stages: tuple[Stage, ...]
-    model: ModelSizes = field(default_factory=ModelSizes)
+    model: ModelSizes = field(default_factory=ModelSizes)  # what it does not say is as in the model it starts from
     seed: int = 1
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     compile: bool = False  # torch.compile: slower to start, faster on a GPU
@@ -133,6 +135,7 @@ def load_recipe(paths: Path | Sequence[Path], overrides: Sequence[str] = ()) -> 
         if key != "stages":
             for each in _in_every_stage(key, mapping):
                 mapping, lines = _override((mapping, lines), each, value, override)
+    _as_in_start(mapping)
     if "out" not in mapping and isinstance(mapping.get("data"), str):
         mapping["out"] = _usual_out(mapping)
     recipe = from_mapping(Recipe, mapping, file=file, lines=lines)
@@ -151,6 +154,7 @@ def read_override(override: str) -> tuple[str, str, Any]:
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise InputError(f"{override!r}: an override is key=value, such as stages.0.max_steps=500")
+    key = "stages.0.start" if key == "start" else key
     if key == "every_stage":
         raise InputError(f"{override!r}: say which setting of every stage, such as every_stage.max_steps=500")
     try:
@@ -232,6 +236,27 @@ def _usual_out(mapping: dict[str, Any]) -> str:
     last = stages[-1] if isinstance(stages, list) and stages else None
     system = last.get("system") if isinstance(last, dict) else None
     return str(Path("runs") / Path(mapping["data"]).name / str(system))
+
+
+def _as_in_start(mapping: dict[str, Any]) -> None:
+    """What a recipe leaves open about the model, and about the source of its rows, is as in the one it starts from.
+
+    A document model has a norm after the embedding, so one that lacks it gets it.
+    """
+    stages = mapping.get("stages")
+    if not (isinstance(stages, list) and stages and all(isinstance(stage, dict) for stage in stages)):
+        return
+    start, name = stages[0].get("start"), stages[0].get("system")
+    folder = model_folder(str(start)) if start else None
+    if folder is None or not (folder / "config.json").is_file():
+        return  # whoever builds the model says what is wrong
+    config = read_config(folder)
+    sizes = to_mapping(config.sizes)
+    if name in SYSTEMS and not SYSTEMS[name].sentence_level and not sizes["architecture"]["embedding_norm"]:
+        sizes["architecture"].update(embedding_norm=True, shared_norm=True)
+    mapping["model"] = _merge(sizes, mapping.get("model", {}))
+    if not config.rows.source_starts:
+        mapping["stages"] = [_merge({"rows": {"source_starts": False}}, stage) for stage in stages]
 
 
 def _set(mapping: dict[str, Any], keys: list[str], value: Any, override: str) -> None:

@@ -129,6 +129,8 @@ def start_from(model: Transformer, path: Path, before: ModelConfig, now: ModelCo
     model.load_state_dict(weights, strict=False)
     if find_system(before.system).sentence_level and not find_system(now.system).sentence_level:
         model.start_index_tokens()
+    if now.sizes.architecture.embedding_norm and not before.sizes.architecture.embedding_norm:
+        model.start_quietly()
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:

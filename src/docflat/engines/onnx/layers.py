@@ -96,7 +96,11 @@ class Layers:
         if not self.weights.has(f"{name}.weight"):  # a system without it
             return x
         weight, bias = self.vector(f"{name}.weight"), self.vector(f"{name}.bias")
-        return self.graph.add("LayerNormalization", x, weight, bias, axis=-1, epsilon=NORM_EPSILON)
+        normed = self.graph.add("LayerNormalization", x, weight, bias, axis=-1, epsilon=NORM_EPSILON)
+        if not self.weights.has(f"{name}.share"):
+            return normed
+        change = self.graph.add("Mul", self.graph.add("Sub", normed, x), self.vector(f"{name}.share"))
+        return self.graph.add("Add", x, change)
 
     def embed(self, name: str, tokens: str, positions: str) -> str:
         """Ids and places, (tokens,) each -> (tokens, dim)."""

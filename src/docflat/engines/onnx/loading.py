@@ -91,8 +91,10 @@ def expected_shapes(
     if kind.logits_bias:
         shapes[f"{target_table(sizes)}.bias"] = (vocabulary.text_size,)
     if kind.embedding_norm:
-        norm("source_norm")
-        norm("target_norm")
+        for name in ("source_norm", "target_norm"):
+            norm(name)
+            if kind.shared_norm:
+                shapes[f"{name}.share"] = (dim,)
     for side, count in (("encoder", sizes.encoder_layers), ("decoder", sizes.decoder_layers)):
         for number in range(count):
             name = f"{side}.{number}"
