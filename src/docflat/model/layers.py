@@ -145,30 +145,6 @@ class Norm(nn.LayerNorm):
         return self(x + y)
 
 
-class SharedNorm(Norm):
-    """A norm for a model that was trained without: (1 - s) x + s norm(x) by dimension, and s is learned from 0 on."""
-
-    def __init__(self, dim: int) -> None:
-        super().__init__(dim)
-        self.share = nn.Parameter(torch.zeros(dim))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.lerp(x, super().forward(x).to(x.dtype), self.share.to(x.dtype))
-
-    def of_sum(self, x: Tensor, y: Tensor) -> Tensor:
-        return self(x + y)
-
-
-class NoNorm(nn.Module):
-    """In the place of a norm that an architecture does without."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
-
-    def of_sum(self, x: Tensor, y: Tensor) -> Tensor:
-        return x + y
-
-
 class Attention(nn.Module):
     """Multi-head attention: projections here, the attending itself is `attend` or a cache's."""
 

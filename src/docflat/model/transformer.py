@@ -18,16 +18,10 @@ from docflat.model.cache.decoding_state import (
     PrefixAttending,
 )
 from docflat.model.cache.hypotheses import Paths
-from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, NoNorm, Norm, Reach, SharedNorm
+from docflat.model.embedding_norm import embedding_norm
+from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
 from docflat.model.loss import cross_entropy, grade
-from docflat.model.sizes import Architecture, ModelSizes, Vocabulary
-
-
-def embedding_norm(dim: int, architecture: Architecture) -> Norm | NoNorm:
-    """What stands between embedding and first layer."""
-    if not architecture.embedding_norm:
-        return NoNorm()
-    return SharedNorm(dim) if architecture.shared_norm else Norm(dim)
+from docflat.model.sizes import ModelSizes, Vocabulary
 
 
 class Transformer(nn.Module):

@@ -22,7 +22,8 @@ from docflat.model.cache.fixed_keys import (
     whole,
 )
 from docflat.model.cache.hypotheses import FIRST_ROOM, HypothesisSlots, Paths
-from docflat.model.layers import NoNorm, Norm, attend, has_step_kernel, is_step, step_kernels
+from docflat.model.embedding_norm import NoNorm
+from docflat.model.layers import Norm, attend, has_step_kernel, is_step, step_kernels
 from docflat.model.segments import Segments
 
 if TYPE_CHECKING:
