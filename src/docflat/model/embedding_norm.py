@@ -1,4 +1,4 @@
-"""What stands between embedding and first layer: a layer norm, none, or one that came when a model was there already."""
+"""What stands between embedding and first layer: a layer norm, none, or one that came after the model was trained."""
 
 from __future__ import annotations
 
