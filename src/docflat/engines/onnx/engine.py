@@ -19,11 +19,12 @@ from docflat.engines.onnx.graph import Graph
 from docflat.engines.onnx.head import head_graph, listed_graph, shortlist_graph
 from docflat.engines.onnx.others import Others
 from docflat.engines.onnx.padding import Padded
+from docflat.engines.onnx.reader import ReaderGraph
 from docflat.engines.onnx.search import Head, Memory, Search
 from docflat.engines.onnx.sessions import Session
 from docflat.engines.onnx.shortlist import Shortlist
 from docflat.engines.onnx.weights import Weights
-from docflat.engines.onnx.whole_rows import attention_weights, decode_rows, label_scores
+from docflat.engines.onnx.whole_rows import attention_weights, label_scores, read_rows
 from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.support.errors import InputError
 
@@ -64,6 +65,9 @@ class Model:
     def decoder_graph(self) -> Graph:
         return DecoderGraph(self.weights, self.sizes, self.target_flat).graph
 
+    def reader_graph(self) -> Graph:
+        return ReaderGraph(self.weights, self.sizes, self.target_flat).graph
+
     def context_graph(self) -> Graph:
         """For a model whose target rows see each other."""
         return context_graph(self.weights, self.sizes)
@@ -81,7 +85,7 @@ class Model:
         """All of them."""
         context = [self.context_graph()] if self.target_flat is not None else []
         heads = [self.head_graph(), self.listed_graph(), self.shortlist_graph()]
-        return [self.encoder_graph(), *context, self.decoder_graph(), *heads]
+        return [self.encoder_graph(), *context, self.decoder_graph(), self.reader_graph(), *heads]
 
 
 class OnnxEngine:
@@ -117,6 +121,10 @@ class OnnxEngine:
     @cached_property
     def decoder(self) -> Session:
         return self._session(self.model.decoder_graph())
+
+    @cached_property
+    def reader(self) -> Session:
+        return self._session(self.model.reader_graph())
 
     @cached_property
     def context(self) -> Session:
@@ -216,15 +224,13 @@ class OnnxEngine:
         return lambda: self._score(memory, target, labels)
 
     def _score(self, memory: Memory, target: FlatSide, labels: Array) -> Array:
-        others = self._shown(target, np.arange(len(target.rows))) if self.sees_growing else None
-        states = decode_rows(self.model.sizes, self.decoder, memory, target, others, "states")
-        return label_scores(self.head, states[target.current], labels)
+        (states,) = read_rows(self.reader, memory, target, self.sees_growing, target.current, ["states"])
+        return label_scores(self.head, states, labels)
 
     def source_weights(self, source: FlatSide, target: FlatSide, layer: int) -> list[Array]:
-        memory, sizes = self.encode(source), self.model.sizes
-        others = self._shown(target, np.arange(len(target.rows))) if self.sees_growing else None
-        asked = decode_rows(sizes, self.decoder, memory, target, others, f"queries_{layer}")
-        return list(attention_weights(memory, asked, target, layer, sizes.heads))
+        memory, tokens = self.encode(source), np.arange(len(target.tokens))
+        (asked,) = read_rows(self.reader, memory, target, self.sees_growing, tokens, [f"queries_{layer}"])
+        return list(attention_weights(memory, asked, target, layer, self.model.sizes.heads))
 
     def show_source(self, side: FlatSide) -> list[Shown]:
         raise TypeError("this engine keeps no rows")

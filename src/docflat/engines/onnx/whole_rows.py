@@ -1,58 +1,50 @@
-"""Whole target rows in one run of the decoder, as scoring and word alignment want them."""
+"""Whole target rows in one run of the reader, as scoring and word alignment want them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from docflat.data.flat_layout import FlatSide
+from docflat.data.flat_layout import FlatSegments, FlatSide
 from docflat.data.rows import Array
-from docflat.engines.onnx.others import Others
 from docflat.engines.onnx.padding import HIDDEN, Padded
 from docflat.engines.onnx.search import Memory
 from docflat.engines.onnx.sessions import Session
-from docflat.model.sizes import ModelSizes
 
 CHUNK = 256  # states whose words are scored at once
 
 
-def decode_rows(
-    sizes: ModelSizes, decoder: Session, memory: Memory, side: FlatSide, others: Others | None, output: str
-) -> Array:
-    """An output of the decoder for each token of the side: (tokens, dim)."""
+def read_rows(
+    reader: Session, memory: Memory, side: FlatSide, flat: bool, asked: Array, outputs: Sequence[str]
+) -> list[Array]:
+    """Outputs of the reader for the rows of a side. flat: current sentences see each other; asked: tokens, in order."""
     rows = Padded.of(side.rows)
-    count, longest = rows.padded.shape
+    per_row = np.diff(np.searchsorted(asked, side.rows.starts))
+    some = Padded.of(FlatSegments.of_lengths(per_row))
+    bias = causal(rows.padded.shape[1])
+    place = asked - np.repeat(side.rows.starts[:-1], per_row)  # (asked,) in their rows
+    inputs = {**memory.parts, "memory_hidden": memory.hidden, "tokens": side.tokens, "positions": side.positions}
+    inputs |= {"padded": rows.padded, "back": rows.back, "bias": bias}
+    inputs |= {"asked": asked, "asked_padded": some.padded, "asked_back": some.back}
+    if len(asked) == len(side.tokens):
+        inputs["asked_bias"] = np.broadcast_to(bias, (len(rows.padded), 1, *bias.shape))
+    else:
+        inputs["asked_bias"] = bias[place[some.padded]][:, None]
+    if flat:
+        groups = Padded.of(side.groups)
+        merged = np.arange(len(side.tokens))
+        merged[side.current] = len(merged) + np.arange(len(side.current))
+        inputs |= {"flat": side.current, "flat_padded": groups.padded, "flat_back": groups.back, "merged": merged}
+        inputs["flat_bias"] = causal(groups.padded.shape[1])
+    return reader.run(outputs, inputs)
+
+
+def causal(longest: int) -> Array:
+    """What to add to scores of tokens that see all places up to their own: (longest, longest)."""
     place = np.arange(longest)
-    slots = np.ascontiguousarray(np.broadcast_to(place, (count, longest)))
-    inputs = {**memory.parts, "memory_hidden": memory.hidden, "slots": slots, "bias": causal(slots, longest)}
-    inputs |= {"tokens": side.tokens[rows.padded], "positions": side.positions[rows.padded]}
-    caches = [f"{kind}_{number}" for number in range(sizes.decoder_layers) for kind in ("keys", "values")]
-    inputs |= dict.fromkeys(caches, _empty(sizes, count, longest))
-    if others is not None:
-        # Tokens of the context are not among those that see each other; theirs is a slot behind all others, as is that
-        # of padding.
-        most = side.sentences.longest
-        is_current = np.zeros(len(side.tokens), dtype=bool)
-        is_current[side.current] = True
-        nth = np.full(len(side.tokens), most)
-        nth[side.current] = np.arange(len(side.current)) - np.repeat(side.sentences.starts[:-1], side.sentences.lengths)
-        flat_slots = np.where(rows.hidden[:, 0, 0] == 0, nth[rows.padded], most)
-        inputs |= {"flat_slots": flat_slots, "flat_bias": causal(flat_slots, most + 1)}
-        inputs |= dict.fromkeys(("flat_keys", "flat_values"), _empty(sizes, count, most + 1))
-        inputs |= {"current": is_current[rows.padded], **others.inputs()}
-    (made,) = decoder.run([output], inputs)
-    return made[rows.back]
-
-
-def causal(slots: Array, room: int) -> Array:
-    """What to add to scores of tokens that see all slots up to their own, (rows, new): (rows, 1, new, room)."""
-    return np.where(np.arange(room) <= slots[:, :, None], np.float32(0), HIDDEN)[:, None]
-
-
-def _empty(sizes: ModelSizes, rows: int, room: int) -> Array:
-    return np.zeros((rows, sizes.heads, room, sizes.dim // sizes.heads), dtype=np.float32)
+    return np.where(place <= place[:, None], np.float32(0), HIDDEN)
 
 
 def label_scores(head: Session, states: Array, labels: Array) -> Array:
