@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIGHT := .venv-light/bin
 
-.PHONY: help install light demo serve reproduce-tiny test test-ray test-light check clean
+.PHONY: help install light demo serve reproduce-tiny test fuzz test-ray test-light check clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,10 @@ check: install ## lint, formatting, types
 
 test: check ## everything CI runs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+MINUTES ?= 5
+fuzz: install ## inputs made to break readers, for MINUTES=5; what breaks one lies in runs/fuzz
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(MINUTES)
 
 test-ray: install ## bulk translation by Ray Data, in a process of its own
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/unit/bulk/test_engines.py

@@ -73,6 +73,8 @@ class Xml:
             self.data = data if self.encoding == "utf-8" else data.decode(self.encoding).encode()
         except UnicodeError:
             raise InputError(f"is not XML: not {self.encoding}", file) from None
+        if b"\0" in self.data:  # never in XML; expat would take it for UTF-16, whatever it is told
+            raise InputError("is not XML: it has a zero byte", file)
         self.root = _parse(self.data, file, _Names(prefixes), doctype)
         self.reset()
 

@@ -18,6 +18,7 @@ _LAST_WORD = re.compile(r"(?<![\w.-])([\w-]+(?:\.[\w-]+)*)\.\s*$")
 _SPELLED = re.compile(r"(?<![\w.])((?:\w\. )+\w)\.\s*$")  # z. B.
 _ORDINAL = re.compile(r"([^\W\d_]+)\s+[0-9]{1,3}\.\s*$")
 _ITEM = re.compile(r"[.!?]\s+(?=[0-9]{1,2}\.\s*$)")  # 1. Open it. 2. Shut it.
+_ODD_BLANK = re.compile(r"[^\S\x00-\x7f](?=\.)")  # sentencex takes it for one byte, and panics within the letter
 _NONE = Abbreviations(frozenset(), frozenset(), frozenset())
 
 
@@ -26,13 +27,9 @@ def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()
 
     No cut is made inside the ranges `whole`, which are in order and apart.
     """
-    try:
-        import sentencex
-    except ImportError:
-        raise InputError("splitting text into sentences needs sentencex: pip install sentencex") from None
     sentences: list[Range] = []
     start = 0
-    for end in _mend(text, sentencex.segment(language, text), language.partition("-")[0].lower()):
+    for end in _mend(text, _cut(text, language), language.partition("-")[0].lower()):
         if end < len(text) and (_inside(end, whole) or not _has_letter(text[start:end])):
             continue  # "1." is no sentence; it goes with what it numbers
         sentences.append((start, end))
@@ -42,6 +39,21 @@ def split_sentences(text: str, language: str = "en", whole: Sequence[Range] = ()
     if len(sentences) > 1 and not _has_letter(text[slice(*sentences[-1])]):
         sentences[-2:] = [(sentences[-2][0], sentences[-1][1])]
     return [stripped for piece in sentences if (stripped := strip(text, *piece)) is not None]
+
+
+def _cut(text: str, language: str) -> Sequence[str]:
+    """The pieces of a text as sentencex cuts it."""
+    try:
+        import sentencex
+    except ImportError:
+        raise InputError("splitting text into sentences needs sentencex: pip install sentencex") from None
+    try:
+        pieces: Sequence[str] = sentencex.segment(language, _ODD_BLANK.sub(" ", text))
+    except BaseException as error:  # a panic of Rust is no Exception, so that a text could end the whole run
+        if type(error).__name__ != "PanicException":
+            raise
+        return [text]
+    return pieces
 
 
 def _mend(text: str, pieces: Sequence[str], language: str) -> Iterator[int]:

@@ -127,6 +127,31 @@ def test_letters_of_a_properties_file_in_utf8_stay_letters() -> None:
     assert old.render([Segment("Größe")]) == "a = Größe\n".encode("iso-8859-1")
 
 
+def test_letters_that_iso_8859_1_lacks_are_escaped() -> None:
+    old = find_format("a.properties").read("a = Café\n".encode("iso-8859-1"), "a.properties")
+    assert old.render([Segment("Größe – 5 €")]) == b"a = Gr\xf6\xdfe \\u2013 5 \\u20ac\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("a.properties", "a=", ""),
+        ("a.strings", '"a" = "', '";'),
+        ("strings.xml", "<resources><string>", "</string></resources>"),
+    ],
+)
+def test_a_letter_escaped_in_two_halves_is_one_and_a_half_is_none(name: str, start: str, end: str) -> None:
+    escape = "\\U" if name == "a.strings" else "\\u"
+    texts = [f"{start}Good {escape}d83d{escape}de00{end}", f"{start}Bad {escape}d83d word{end}"]
+    whole = find_format(name).read(texts[0].encode(), name)
+    assert [one.text for one in whole.segments] == ["Good \U0001f600"]
+    try:
+        half = find_format(name).read(texts[1].encode(), name)
+    except InputError:
+        return  # there is nothing else in the file
+    assert all(one.kept for one in half.segments)
+
+
 def test_changed_strings_are_quoted() -> None:
     text = rendered("a.strings")
     assert '"greeting" = "Ä\\"\'\\\\é Good morning";' in text

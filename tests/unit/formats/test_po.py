@@ -232,6 +232,7 @@ def test_lines_of_a_message(text: str, parts: list[str]) -> None:
         (b'msgid "a"\nmsgid "b"\nmsgstr ""\n', "a.po:2: a second msgid"),
         (b'msgid "a"\nmsgid_plural "b"\nmsgstr "c"\n', "a.po:1: msgid_plural goes with"),
         (b'msgid "a"\nmsgstr[0] ""\nmsgstr "c"\n', "a.po:1: msgid_plural goes with"),
+        (b'msgid "a"\nmsgstr[0] ""\nmsgid_plural "b"\nmsgstr[1] ""\n', "a.po:3: a msgid_plural after a msgstr"),
         (b"#, fuzzy\n" * 20_000, "a.po:10001: more than 10000 lines of flags"),
         (b'msgid "a"\nmsgstr "\xe4"\n', "a.po:2: not UTF-8"),
         (b'msgid ""\nmsgstr "Content-Type: text/plain; charset=punycode\\n"\n', "charset that is not known: punycode"),
@@ -240,6 +241,11 @@ def test_lines_of_a_message(text: str, parts: list[str]) -> None:
 def test_what_is_no_po(data: bytes, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         Po().read(data, "a.po")
+
+
+def test_only_the_header_says_the_charset() -> None:
+    text = 'msgid "Set charset=koi8-r in it"\nmsgstr "ä"\n'
+    assert [one.text for one in Po("all").read(text.encode(), "x.po").segments] == ["Set charset=koi8-r in it"]
 
 
 def test_long_messages_are_kept() -> None:

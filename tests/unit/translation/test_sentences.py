@@ -64,6 +64,26 @@ def test_only_blanks_lie_between_sentences(text: str):
     assert all(text[a:b].strip() == text[a:b] != "" for a, b in ranges)
 
 
+@pytest.mark.parametrize("sentences", [["A\u00a0."], ["We took plan B\u3000.", "It worked."]], ids=ascii)
+def test_an_odd_blank_may_stand_before_a_full_stop(sentences: list[str]):
+    """sentencex 1.0.32 panics on it."""
+    text = " ".join(sentences)
+    assert [text[start:end] for start, end in split_sentences(text)] == sentences
+
+
+def test_a_panic_of_the_cutter_leaves_the_text_whole(monkeypatch: pytest.MonkeyPatch):
+    import sentencex
+
+    class PanicException(BaseException):
+        pass
+
+    def panics(language: str, text: str) -> None:
+        raise PanicException
+
+    monkeypatch.setattr(sentencex, "segment", panics)
+    assert split_sentences("One. Two.") == [(0, 9)]
+
+
 def test_a_range_that_must_stay_whole_is_not_cut():
     text = "Ask {the man. He knows} now. Do it."
     assert split_sentences(text, whole=[(4, 23)]) == [(0, 28), (29, 35)]

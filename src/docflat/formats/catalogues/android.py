@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from docflat.formats.catalogues.surrogates import has_half, join_halves
 from docflat.formats.catalogues.xml_strings import XmlString, XmlStrings
 from docflat.formats.positioned_xml import Element, Xml
 from docflat.support.errors import InputError
@@ -46,6 +47,8 @@ def _find(root: Element) -> Iterator[tuple[Element, bool]]:
 def _why_kept(element: Element, frozen: bool) -> str:
     if frozen:
         return "not translatable"
+    if has_half(said(element.text())):
+        return "half a character"
     return "a reference" if _REFERENCE.fullmatch(element.text()) else ""
 
 
@@ -63,7 +66,7 @@ def said(raw: str) -> str:
             parts.append(part[4] if quoted else " ")
         else:
             parts.append(part[5] or part[6])
-    return "".join(parts)
+    return join_halves("".join(parts))
 
 
 def written(text: str) -> str:

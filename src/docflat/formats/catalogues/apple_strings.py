@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from docflat.formats.catalogues.strings_in_place import StringPlace, StringsInPlace
+from docflat.formats.catalogues.surrogates import has_half, join_halves
 from docflat.formats.safe_reading import read_text
 from docflat.support.errors import InputError
 
@@ -13,7 +14,6 @@ _TOKEN = re.compile(rf"/\*[\s\S]*?\*/|//[^\n\r]*|({_STRING})|([\w.\-/$:]+)|([=;]
 _ESCAPE = re.compile(r"\\(?:[uU]([0-9A-Fa-f]{4})|([\s\S]))")
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r"}
 _WRITTEN = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 class AppleStrings:
@@ -34,7 +34,7 @@ class AppleStrings:
             if len(statement) == 3 and statement[1][3] == "=" and statement[2][1]:
                 value = statement[2]
                 said = _said(value[1][1:-1])
-                if said.strip() and not _LONE.search(said):
+                if said.strip() and not has_half(said):
                     places.append(StringPlace(value.start() + 1, value.end() - 1, said, ("objc-format",)))
             elif len(statement) != 1:  # "key"; stands for itself
                 raise InputError('expected "key" = "value";', file, _line(text, token.start()))
@@ -51,7 +51,10 @@ def _line(text: str, place: int) -> int:
 
 
 def _said(raw: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), raw)
+    def said(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2])
+
+    return join_halves(_ESCAPE.sub(said, raw))
 
 
 def _written(value: str, _: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from docflat.formats.catalogues.messages import Message, has_tags, read_message, write_message
+from docflat.formats.catalogues.surrogates import has_half
 from docflat.formats.inline_codes import why_kept
 from docflat.formats.safe_reading import DEEPEST, Encoding, read_text
 from docflat.formats.segments import Segment
@@ -16,8 +17,6 @@ KEYS = ("source", "text")
 ALL = "*"  # any key
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]')
-
-_LONE = re.compile("[\ud800-\udfff]")  # halves of a pair, by themselves
 
 
 class ParsedJson:
@@ -41,7 +40,7 @@ class ParsedJson:
 
 def _message(text: str) -> Message:
     """A string as a text, or, where it has tags, as a message of a program."""
-    if _LONE.search(text):  # no model can read it and no file can hold it, but as the escape that it is
+    if has_half(text):
         return Message((Segment(text, kept="half a character"),), (text,), ("", ""))
     return read_message(text) if has_tags(text) else Message((Segment(text, kept=why_kept(text)),), (text,), ("", ""))
 

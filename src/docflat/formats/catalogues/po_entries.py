@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from docflat.formats.safe_reading import find_codec
 from docflat.support.errors import InputError
@@ -18,6 +19,8 @@ _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _STRINGS = re.compile(rf"{_STRING}(?:\s*{_STRING})*")
 _KEYWORD = re.compile(r"\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[[0-9]{1,2}\])?|domain)\s*(.*)")
 _CHARSET = re.compile(rb"charset=([\w.:-]{1,40})")
+_MSGID = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*msgid\b", re.MULTILINE)
+_HEADER = re.compile(rb'(?:\xef\xbb\xbf)?[ \t]*msgid[ \t]*""[ \t\r]*\n[ \t]*msgstr\b')
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', **{char: f"\\{letter}" for letter, char in _ESCAPED.items()}}
@@ -68,7 +71,9 @@ class Entry:
 
 def decode_po(data: bytes, file: str) -> tuple[str, str]:
     """The text, and the charset that the header names; UTF-8 where it names none."""
-    found = _CHARSET.search(data)
+    first, second = [*(match.start() for match in islice(_MSGID.finditer(data), 2)), len(data), len(data)][:2]
+    # Other entries may speak of charsets, too.
+    found = _CHARSET.search(data, first, second) if _HEADER.match(data, first) else None
     name = found[1].decode("ascii", "replace") if found and found[1] != b"CHARSET" else "utf-8"
     charset = find_codec(name)
     if not charset:
@@ -108,6 +113,8 @@ def read_entries(text: str, file: str) -> Iterator[Entry]:
             if key in ("msgctxt", "msgid", "domain") and any(each.startswith("msgstr") for each in entry.texts):
                 yield _checked(entry, file)
                 entry = Entry(number)
+            if key == "msgid_plural" and entry.translations:
+                raise InputError("a msgid_plural after a msgstr", file, number)
             if key in entry.texts:
                 raise InputError(f"a second {key} in one entry", file, number)
             last = Text([value], start, start + len(line), len(line))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 from docflat.formats.catalogues.strings_in_place import StringPlace, StringsInPlace
+from docflat.formats.catalogues.surrogates import has_half, join_halves
 from docflat.formats.safe_reading import Encoding, check_text, find_mark, read_text
 from docflat.support.errors import InputError
 
@@ -15,8 +17,6 @@ _KEY = re.compile(r"[ \t\f]*(?:[^\\\s=:]|\\[\s\S])*[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(\r\n|\n|\r)[ \t\f]*|([\s\S]))")
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _WRITTEN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
-_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 class Properties:
@@ -24,10 +24,11 @@ class Properties:
 
     def read(self, data: bytes, file: str) -> StringsInPlace:
         text, encoding = _read(data, file)
-        escapes = text.isascii()  # old Java reads ISO-8859-1: who escapes letters may not read others
+        # Old Java reads ISO-8859-1: who escapes letters may not read others.
+        most = 0x7F if text.isascii() else 0xFF if encoding.name == "iso-8859-1" else sys.maxunicode
 
         def write(value: str, raw: str) -> str:
-            return _written(value, escapes)
+            return _written(value, most)
 
         places = list(_places(text))
         if not places:
@@ -62,7 +63,7 @@ def _places(text: str) -> Iterator[StringPlace]:
         key = _KEY.match(text, at, end)
         assert key is not None
         value = _said(text[key.end() : end])
-        if value.strip() and not _LONE.search(value):
+        if value.strip() and not has_half(value):
             flags = ("java-format",) if "{" in value else ()
             yield StringPlace(key.end(), end, value, flags)
         at = max(end, at + 1)
@@ -74,17 +75,15 @@ def _said(raw: str) -> str:
             return chr(int(match[1], 16))
         return "" if match[2] else _LETTERS.get(match[3], match[3])
 
-    text = _ESCAPE.sub(said, raw)
-    return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return join_halves(_ESCAPE.sub(said, raw))
 
 
-def _written(value: str, escapes: bool) -> str:
+def _written(value: str, most: int) -> str:
+    """most: letters after this one are escaped."""
     text = "".join(_WRITTEN.get(letter, letter) for letter in value)
     if text[:1] == " ":
         text = "\\" + text
-    if not escapes:
-        return text
-    return "".join(letter if letter.isascii() else _escaped(letter) for letter in text)
+    return "".join(letter if ord(letter) <= most else _escaped(letter) for letter in text)
 
 
 def _escaped(letter: str) -> str:

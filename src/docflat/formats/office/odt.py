@@ -34,6 +34,7 @@ _MARKS = re.compile(
 # Of an automatic style these say nothing of how text looks.
 _UNSEEN = re.compile(r"rsid|language|country|script|rfc-")
 _BLANKS = re.compile(r"[ \t\r\n]+")
+_COUNT = re.compile("[0-9]{1,9}")  # Python refuses numbers of thousands of digits
 _MOST_SPACES = 100  # of one element; a number in a file is no reason to make a text of any length
 _LONGEST_LOOK = 1000  # bytes of the spans around a text
 _PLAIN = Look((), b"", b"")
@@ -185,8 +186,8 @@ class _Inline:
         if child.tag == "text:span":
             yield from self._span(child, look)
         elif child.tag == "text:s":
-            count = child.attributes.get("text:c", "1")
-            yield Text(" " * (min(int(count), _MOST_SPACES) if count.isascii() and count.isdigit() else 1), look)
+            count = _COUNT.fullmatch(child.attributes.get("text:c", ""))
+            yield Text(" " * (min(int(count[0]), _MOST_SPACES) if count else 1), look)
         elif child.tag == "text:ruby":  # a translation needs no pronunciation
             base = child.find("text:ruby-base")
             yield from self.items(base, look) if base else ()
