@@ -18,6 +18,7 @@ from docflat.engines.torch.engine import on_torch
 from docflat.model.batch import Batch
 from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS
+from docflat.weights.config import read_config
 from docflat.weights.folders import load_model, save_model
 
 from .conftest import Mapping, made_up_documents, outcome, run_training, stage
@@ -74,6 +75,13 @@ def test_a_stopped_training_goes_on_to_the_same_bits(
     assert (checkpoint(tmp_path, 1, 4) / "optimizer.safetensors").exists()
     for part in ("models", "checkpoints"):
         assert outcome(tmp_path)[part] == outcome(trained(system))[part]
+
+
+def test_a_new_model_of_han_says_that_it_has_inner_norms(trained: Trained):
+    """Older folders do not name the option, and have none of them."""
+    folder = trained("han") / "model"
+    assert read_config(folder).options == {"inner_norms": True}
+    assert load_model(folder).model.source_han.inner_norms
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -215,8 +223,8 @@ def test_han_in_three_stages(data: Path, tmp_path: Path):
     for name, tensor in encoder.items():  # at such a rate nothing moves but a bias that is exactly 0, by that rate
         torch.testing.assert_close(last[name], tensor, rtol=0, atol=10 * STILL)
     assert not torch.equal(encoder["encoder.0.attention.qkv.weight"], first["encoder.0.attention.qkv.weight"])
-    assert load_model(tmp_path / "model").config.options == {}
-    assert load_model(tmp_path / "stage-2" / "model").config.options == {"decoder": False}
+    assert load_model(tmp_path / "model").config.options == {"inner_norms": True}
+    assert load_model(tmp_path / "stage-2" / "model").config.options == {"decoder": False, "inner_norms": True}
 
 
 def test_the_classifier_of_mbe_is_trained_along_and_not_validated(data: Path, trained: Trained):

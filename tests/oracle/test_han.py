@@ -3,6 +3,7 @@
 For a token of the current sentence with state h, and the states S_1 ... S_3 of the previous sentences:
 w_d = LN(attention(LN(h), words of S_d)), s = attention(LN(h), the w_d), c = s + FFN(LN(s)), l = sigmoid(A h + B c + b),
 LN((1 - l) h + l c), each LN with weights of its own. Inside the two attentions h and S are constants.
+Without inner norms one LN(h) is the query of both, w_d and s are as they were read, and c = FFN(s).
 """
 
 from __future__ import annotations
@@ -27,22 +28,30 @@ from slow import (
     start_symbol,
 )
 
-SIDES: dict[str, dict[str, bool]] = {"both": {}, "encoder": {"decoder": False}, "decoder": {"encoder": False}}
+SIDES: dict[str, dict[str, bool]] = {
+    "both": {},
+    "encoder": {"decoder": False},
+    "decoder": {"encoder": False},
+    "without inner norms": {"inner_norms": False},
+}
 
 
 def hierarchical(module: Any, x: Tensor, previous: list[Tensor], detached: bool = True) -> Tensor:
     """The current sentence's states x (tokens, dim), with those of each previous sentence."""
     out = []
+    inner = hasattr(module, "words_norm")
+    norms = (module.word_query_norm, module.sentence_query_norm) if inner else (module.query_norm, module.query_norm)
     for h in x:
         constant = h.detach() if detached else h
-        for_words, for_sentences = (
-            slow_norm(norm, constant)[None] for norm in (module.word_query_norm, module.sentence_query_norm)
-        )
+        for_words, for_sentences = (slow_norm(norm, constant)[None] for norm in norms)
         read = [read_all(module.words, for_words, s.detach() if detached else s)[0] for s in previous]
-        normed = [slow_norm(module.words_norm, w) for w in read]
-        found = torch.stack(normed) if normed else x.new_zeros(0, len(h))  # nothing to read sums up to zero
+        summaries = [slow_norm(module.words_norm, w) if inner else w for w in read]
+        found = torch.stack(summaries) if summaries else x.new_zeros(0, len(h))  # nothing to read sums up to zero
         (s,) = read_all(module.sentences, for_sentences, found)
-        c = s + feed_forward(module.feed_forward, slow_norm(module.feed_forward_norm, s)[None])[0]
+        if inner:
+            c = s + feed_forward(module.feed_forward, slow_norm(module.feed_forward_norm, s)[None])[0]
+        else:
+            c = feed_forward(module.feed_forward, s[None])[0]
         opening = gate_of_two(module.gate, h, c)
         out.append(slow_norm(module.norm, (1 - opening) * h + opening * c))
     return torch.stack(out)

@@ -49,6 +49,8 @@ class System:
     needs_target: bool = False  # a sentence of a target row reads that of the source row which it translates
     vector_slot: bool = False  # its rows have a place for a vector
     selections: tuple[SelectionName, ...] = ()  # what it reads of a side beside its rows
+    # Options that are younger than some model folders, with what those were made with: such folders do not name them.
+    formerly: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def model(self) -> type[Transformer]:
@@ -63,6 +65,11 @@ class System:
             if settings.get(key, value) != value:
                 raise InputError(f"{where}.{key}: {self.name} means {key}: {value}", file)
         return from_mapping(self.options, {**self.preset, **settings}, file=file, where=where)
+
+    def for_folder(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a new model as its folder names them, which an older folder does not."""
+        options = self.read_options(given)
+        return {**{key: getattr(options, key) for key in self.formerly}, **given}
 
     def check(self, sizes: ModelSizes, options: Options, file: str | None = None, where: str = "options") -> None:
         """Refuses options that a model of these sizes cannot have."""
@@ -157,6 +164,7 @@ SYSTEMS: dict[str, System] = {
             "local",
             "local",
             HANOptions,
+            formerly={"inner_norms": False},
             needs_target=True,
             selections=("previous",),
         ),

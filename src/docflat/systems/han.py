@@ -25,28 +25,41 @@ from docflat.systems.options import HANOptions
 
 
 class HierarchicalAttention(nn.Module):
-    def __init__(self, sizes: ModelSizes, dropout: float) -> None:
+    """inner_norms: false leaves out what the original has within it (see HANOptions), as older models do."""
+
+    def __init__(self, sizes: ModelSizes, dropout: float, inner_norms: bool = True) -> None:
         super().__init__()
-        self.word_query_norm = Norm(sizes.dim)
+        self.inner_norms = inner_norms
         self.words = Attention(sizes.dim, sizes.heads)
-        self.words_norm = Norm(sizes.dim)
-        self.sentence_query_norm = Norm(sizes.dim)
         self.sentences = Attention(sizes.dim, sizes.heads)
-        self.feed_forward_norm = Norm(sizes.dim)
         self.feed_forward = FeedForward(sizes.dim, sizes.feed_forward)
         self.gate = Gate(sizes.dim, 2)
         self.norm = Norm(sizes.dim)
         self.dropout = nn.Dropout(dropout)
+        if inner_norms:
+            self.word_query_norm = Norm(sizes.dim)
+            self.words_norm = Norm(sizes.dim)
+            self.sentence_query_norm = Norm(sizes.dim)
+            self.feed_forward_norm = Norm(sizes.dim)
+        else:
+            self.query_norm = Norm(sizes.dim)
 
     def forward(self, x: Tensor, states: Tensor, attending: Attending) -> Tensor:
         """Current tokens x (..., dim) with the states of their side -> (..., dim)."""
         constant = x.detach()
-        words, there = attending.previous_attention(self.words, self.word_query_norm(constant), states.detach())
-        sentences = self.words_norm(words)  # (..., distances, dim): what was read of each sentence
+        word_query = self.word_query_norm(constant) if self.inner_norms else self.query_norm(constant)
+        words, there = attending.previous_attention(self.words, word_query, states.detach())
+        # (..., distances, dim): what was read of each sentence
+        sentences, sentence_query = words, word_query
+        if self.inner_norms:
+            sentences, sentence_query = self.words_norm(words), self.sentence_query_norm(constant)
         keys, values = (part.transpose(-2, -3) for part in self.sentences.keys_values(sentences))
-        queries = self.sentences.queries(self.sentence_query_norm(constant))[..., None, :]  # (..., heads, 1, size)
+        queries = self.sentences.queries(sentence_query)[..., None, :]  # (..., heads, 1, size)
         read = self.sentences.join(attend_sentences(queries, keys, values, there).squeeze(-2))
-        context = read + self.dropout(self.feed_forward(self.feed_forward_norm(read)))
+        if self.inner_norms:
+            context = read + self.dropout(self.feed_forward(self.feed_forward_norm(read)))
+        else:
+            context = self.dropout(self.feed_forward(read))
         opening = self.gate(x, context)
         return self.norm((1 - opening) * x + opening * context)
 
@@ -64,8 +77,9 @@ class HAN(Transformer):
 
     def __init__(self, sizes: ModelSizes, vocabulary: Vocabulary, options: HANOptions, dropout: float = 0.0) -> None:
         super().__init__(sizes, vocabulary, dropout)
-        self.source_han = HierarchicalAttention(sizes, dropout) if options.encoder else None
-        self.target_han = HierarchicalAttention(sizes, dropout) if options.decoder else None
+        norms = options.inner_norms
+        self.source_han = HierarchicalAttention(sizes, dropout, norms) if options.encoder else None
+        self.target_han = HierarchicalAttention(sizes, dropout, norms) if options.decoder else None
 
     def encode(self, source: Side) -> Memory:
         x = self.encode_layers(source)

@@ -70,6 +70,9 @@ class HANOptions(Options):
 
     encoder: bool = True  # hierarchical attention on the source side
     decoder: bool = True  # and on the target side
+    # A second norm of the query, one of what was read of each sentence, one before the feed-forward part and a
+    # residual around it, as in the original; false: as models had it before they were there.
+    inner_norms: bool = True
 
     def __post_init__(self) -> None:
         if not (self.encoder or self.decoder):

@@ -48,6 +48,11 @@ class ModelConfig:
     model_type: str = "docflat"
     format: int = FORMAT
 
+    def alike(self, other: ModelConfig) -> bool:
+        """Whether the weights of one fit the other: the same system with the same options."""
+        options = [find_system(one.system).read_options(one.options) for one in (self, other)]
+        return self.system == other.system and options[0] == options[1]
+
     def build(self, subwords: Subwords, dropout: float = 0.0, file: str | None = None) -> Transformer:
         system = find_system(self.system, file)
         return system.build(self.sizes, vocabulary_of(subwords), system.read_options(self.options, file), dropout)
@@ -66,8 +71,9 @@ def read_config(folder: Path) -> ModelConfig:
         raise InputError(f"not a docflat model of format {FORMAT}", path)
     config = from_mapping(ModelConfig, content, file=path)
     system = find_system(config.system, str(path))
-    system.check(config.sizes, system.read_options(config.options, str(path)), str(path))
-    return replace(config, rows=system.rows_of(config.rows, "rows", str(path)))
+    options = {**system.formerly, **config.options}
+    system.check(config.sizes, system.read_options(options, str(path)), str(path))
+    return replace(config, options=options, rows=system.rows_of(config.rows, "rows", str(path)))
 
 
 def read_json(path: Path, otherwise: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,6 +43,7 @@ class ModelFolder:
 
 
 def save_model(folder: Path, config: ModelConfig, weights: Mapping[str, Tensor], subwords: Subwords, card: str) -> None:
+    config = replace(config, options=find_system(config.system).for_folder(config.options))
     with whole_folder(folder, force=True) as partial:
         write_json(partial / "config.json", to_mapping(config))
         save_file({name: tensor.contiguous() for name, tensor in weights.items()}, partial / "model.safetensors")
@@ -117,7 +118,7 @@ def check_fit(model: Transformer, weights: Mapping[str, Tensor], path: Path) -> 
 
 def start_from(model: Transformer, path: Path, before: ModelConfig, now: ModelConfig) -> None:
     """Start a stage from another one's weights; what only the new system has keeps its first values."""
-    if (before.system, before.options) == (now.system, now.options):
+    if before.alike(now):
         return load_weights(model, path)
     weights = read_weights(path)
     own = model.state_dict()
