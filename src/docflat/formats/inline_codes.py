@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from docflat.formats.nesting import add_spans, walk_edges
 from docflat.formats.segments import Segment, Span
 
 _DEEPEST = 100  # codes in each other; deeper ones stay points
@@ -33,35 +34,49 @@ class Token(NamedTuple):
 
 def read_tokens(tokens: Iterable[Token]) -> tuple[str, list[Span]]:
     """The text, and the codes in it as spans. A code without its other half is a point."""
+    tokens = list(tokens)
     text: list[str] = []
     length = 0
     found: list[Span] = []  # in the order they start
     unclosed: list[tuple[int, Token]] = []  # where its span is in `found`
-    for token in tokens:
+    pairs = _find_pairs(tokens)
+    for number, token in enumerate(tokens):
         if token.kind == "text":
             text.append(token.raw)
             length += len(token.raw)
-            continue
-        if token.kind == "word":
-            found.append(Span(length, length + len(token.key), Code(token.raw, is_word=True), opaque=True))
+        elif token.kind == "word":
+            code = Code(token.raw, is_word=True)
+            found.append(Span(length, length + len(token.key), code, opaque=True, depth=len(unclosed)))
             text.append(token.key)
             length += len(token.key)
-            continue
-        depth = _find_opening(unclosed, token.key) if token.kind == "close" else None
-        if depth is None:
-            if token.kind == "open":
-                unclosed.append((len(found), token))
-            found.append(Span(length, length, Code(token.raw)))
-            continue
-        place, opening = unclosed[depth]
-        del unclosed[depth:]  # pairs do not cross: what was opened since stays a point
-        start = found[place].start
-        if start < length:
-            found[place] = Span(start, length, Code(opening.raw, token.raw), opening.opaque)
-        else:  # A pair around nothing is one point, with the points inside it.
-            inside = "".join(span.tag.opening for span in found[place:])
-            found[place:] = [Span(length, length, Code(inside + token.raw))]
+        elif number not in pairs:
+            found.append(Span(length, length, Code(token.raw), depth=len(unclosed)))
+        elif token.kind == "open":
+            found.append(Span(length, length, Code(token.raw), depth=len(unclosed)))
+            unclosed.append((len(found) - 1, token))
+        else:
+            place, opening = unclosed.pop()
+            start = found[place].start
+            if start < length:
+                code = Code(opening.raw, token.raw)
+                found[place] = replace(found[place], end=length, tag=code, opaque=opening.opaque)
+            else:  # A pair around nothing is one point, with the points inside it.
+                inside = "".join(span.tag.opening for span in found[place:])
+                found[place:] = [replace(found[place], tag=Code(inside + token.raw))]
     return "".join(text), found
+
+
+def _find_pairs(tokens: Sequence[Token]) -> set[int]:
+    """The numbers of the codes that have their other half. Pairs do not cross: what was opened since stays a point."""
+    pairs: set[int] = set()
+    unclosed: list[tuple[int, Token]] = []
+    for number, token in enumerate(tokens):
+        if token.kind == "open":
+            unclosed.append((number, token))
+        elif token.kind == "close" and (depth := _find_opening(unclosed, token.key)) is not None:
+            pairs |= {unclosed[depth][0], number}
+            del unclosed[depth:]
+    return pairs
 
 
 def _find_opening(unclosed: Sequence[tuple[int, Token]], key: str) -> int | None:
@@ -86,31 +101,25 @@ def write_codes(
     Whoever moved the spans may have made them cross: the inner one is then cut short.
     """
     end = len(segment.text) if end is None else end
-    spans = _clip(segment, start, end)
-    at_start: dict[int, list[Span]] = {}
-    for span in spans:
-        at_start.setdefault(span.start, []).append(span)
-    newlines = dict(breaks)
-    edges = sorted({start, end, *at_start, *(span.end for span in spans), *newlines, *newlines.values()})
     parts: list[str] = []
-    unclosed: list[Span] = []
-    skip = start
-    for place, until in zip(edges, [*edges[1:], end], strict=True):
-        while unclosed and unclosed[-1].end <= place:
-            parts.append(unclosed.pop().tag.closing)
-        for span in at_start.get(place, ()):
-            parts.append(span.tag.opening)
-            if span.tag.is_word:
-                skip = span.end
-            if span.start == span.end:
-                parts.append(span.tag.closing)
-            else:
-                unclosed.append(replace(span, end=min([span.end, *(outer.end for outer in unclosed[-1:])])))
-        if place in newlines:
-            parts.append(newline)
-            skip = newlines[place]
-        parts.append(write(segment.text[max(place, skip) : max(until, skip)]))
-    parts += [span.tag.closing for span in reversed(unclosed)]
+    place = start
+    newlines = deque(breaks)
+
+    def write_until(at: int, past: bool = False) -> None:
+        nonlocal place
+        while newlines and newlines[0][0] < at + past:
+            a, b = newlines.popleft()
+            parts.extend((write(segment.text[place : max(place, a)]), newline))
+            place = max(place, b)
+        parts.append(write(segment.text[place:at]))
+        place = max(place, at)
+
+    for at, span, starts in walk_edges(_clip(segment, start, end), end):
+        write_until(at)
+        parts.append(span.tag.opening if starts else span.tag.closing)
+        if starts and span.tag.is_word:
+            place = max(place, span.end)
+    write_until(end, past=True)
     return "".join(parts)
 
 
@@ -125,7 +134,7 @@ def _clip(segment: Segment, start: int, end: int) -> list[Span]:
                 found.append(span)
         elif span.start < end and span.end > start:
             found.append(replace(span, start=max(start, span.start), end=min(end, span.end)))
-    return sorted(found, key=lambda span: span.start)
+    return found
 
 
 def restore_codes(own: Segment, translated: Segment, pairs: bool) -> Segment:
@@ -138,7 +147,7 @@ def restore_codes(own: Segment, translated: Segment, pairs: bool) -> Segment:
         elif isinstance(span.tag, Code) and (pairs or not span.tag.closing):
             place = nearest_gap(translated.text, span.start / max(1, len(own.text)))
             lost.append(Span(place, place, span.tag))
-    return replace(translated, spans=(*translated.spans, *lost)) if lost else translated
+    return replace(translated, spans=tuple(add_spans(translated.spans, lost))) if lost else translated
 
 
 def nearest_gap(text: str, share: float) -> int:

@@ -21,6 +21,7 @@ class Span:
     end: int  # the same as start: a point, such as a line break or an image
     tag: Any  # whatever the format needs to write it again
     opaque: bool = False  # what it covers is kept as it is: code, a placeholder, a URL
+    depth: int = -1  # in how many others it is, for a point at the edge of one; -1: as its range says
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ class ParsedFile(Protocol):
         """The whole file with these in the place of its own: as many, in the same order.
 
         With its own segments it gives back the file, byte for byte where the format allows. A translated segment
-        has the same tags; their spans may have moved, and a span that covers nothing any more may be left out by
-        whoever translated.
+        has the same spans, in each other as they were; they may have moved, and one may cover nothing any more.
         """
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from docflat.support.text_ranges import Range
-from docflat.translation.formatting import Piece
 from docflat.translation.glossary import at_start
 from docflat.translation.placeholders import find_again, leading_stand_in, mask, unmask
+from docflat.translation.projected_places import Piece
 from docflat.translation.repairing import Repaired, Translates, translate_and_repair
 from docflat.translation.segment_plan import Sentence
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from docflat.decoding.alignment import Links, Weights, find_links
 from docflat.formats.segments import Segment
 from docflat.support.text_ranges import Range
-from docflat.translation.formatting import Piece, project
+from docflat.translation.formatting import project
 from docflat.translation.outcomes import Outcome
+from docflat.translation.projected_places import Piece
 from docflat.translation.segment_plan import Sentence
 
 Align = Callable[[Sequence[tuple[str, str]]], Sequence[Weights | None]]
@@ -63,8 +65,8 @@ class _Writer:
         pairs = dict.fromkeys(
             (segment.text[slice(*piece.source)], piece.text)
             for segment, pieces in cut
-            for piece in pieces
-            if piece.links is not None and _is_formatted(segment, piece.source)
+            for piece in _formatted(segment, pieces)
+            if piece.links is not None
         )
         new = [pair for pair in pairs if pair not in self.links]
         if new:
@@ -100,11 +102,11 @@ def _pieces(outcome: Outcome) -> list[Piece]:
     return [Piece(sentence.place, outcome.text, [], fixed)]
 
 
-def _is_formatted(segment: Segment, place: Range) -> bool:
-    """Whether a span starts or ends inside."""
-    return any(
-        place[0] < edge < place[1]
-        for span in segment.spans
-        if not span.opaque or span.start == span.end
-        for edge in (span.start, span.end)
-    )
+def _formatted(segment: Segment, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Those inside which a span starts or ends."""
+    spans = [span for span in segment.spans if not span.opaque or span.start == span.end]
+    edges = sorted({edge for span in spans for edge in (span.start, span.end)})
+    for piece in pieces:
+        number = bisect_right(edges, piece.source[0])
+        if number < len(edges) and edges[number] < piece.source[1]:
+            yield piece

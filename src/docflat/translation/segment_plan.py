@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from docflat.formats.nesting import longest_path
 from docflat.formats.safe_reading import DEEPEST
 from docflat.formats.segments import Segment
 from docflat.support.text_ranges import Range, join_ranges, overlap, strip
@@ -95,7 +96,7 @@ class Planner:
             return SegmentPlan(kept=segment.kept)
         if not any(map(str.isalpha, segment.text)):
             return SegmentPlan(kept="no letters", numbers=not any(span.opaque for span in segment.spans))
-        if len(segment.spans) > MOST_SPANS or _depth(segment) > DEEPEST:
+        if len(segment.spans) > MOST_SPANS or longest_path(segment.spans) > DEEPEST:
             return SegmentPlan(kept="too many formatted parts")
         sentences = [one for one in self._sentences(segment) if any(wordy for _, wordy in one.between())]
         fitting = tuple(one for one in sentences if one.place[1] - one.place[0] <= LONGEST_SENTENCE)
@@ -127,15 +128,3 @@ def _split(text: str, language: str, fixed: Sequence[Range]) -> Iterator[Range]:
         inside = [(max(a, start) - start, min(b, first) - start) for a, b in fixed if start < b and a < first]
         yield from ((start + a, start + b) for a, b in split_sentences(text[start:first], language, inside))
         start = last
-
-
-def _depth(segment: Segment) -> int:
-    """How many spans are in each other at most."""
-    deepest = 0
-    path: list[int] = []
-    for span in segment.spans:
-        while path and path[-1] <= span.start:
-            path.pop()
-        path.append(span.end)
-        deepest = max(deepest, len(path))
-    return deepest

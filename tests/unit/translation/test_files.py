@@ -17,7 +17,8 @@ from docflat.formats.segments import ParsedFile, Segment, Span
 from docflat.support.errors import InputError
 from docflat.translation.file_report import FileReport
 from docflat.translation.files import translate_file, translate_segments
-from docflat.translation.formatting import Piece, project
+from docflat.translation.formatting import project
+from docflat.translation.projected_places import Piece
 from stubs import Stub
 
 

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 
-from docflat.formats.markup.html_tokens import VOID, Token, cut_html, find_apart, names, values_of
+from docflat.formats.markup.html_layout import find_apart
+from docflat.formats.markup.html_tokens import (
+    APART,
+    BLOCKS,
+    CODE,
+    KEPT,
+    VOID,
+    Token,
+    cut_html,
+    names,
+    values_of,
+)
 from docflat.formats.markup.tags import SpanBuilder, Template, write_markup
 from docflat.formats.safe_reading import check_text, find_codec, find_mark
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 
-# Elements that end the text before them; all others, unknown ones too, stand in it.
-BLOCKS = names(
-    "html head body title meta link base template noscript article aside section nav header footer main h1 h2 h3 h4 "
-    "h5 h6 hgroup p div ul ol li dl dt dd figure figcaption blockquote hr br table caption colgroup col thead tbody "
-    "tfoot tr td th form fieldset legend label button details summary dialog address center option select optgroup "
-    "menu menuitem video audio source track canvas object embed param frameset frame map area"
-)
-CODE = names("code kbd samp var tt")
-INLINE_KEPT = CODE | names("svg math")
-KEPT = INLINE_KEPT | names("script style pre textarea xmp iframe noembed noframes listing")
-APART = (BLOCKS | KEPT) - INLINE_KEPT  # these stand by themselves
 TEXTS = names("alt title placeholder aria-label aria-description summary")
-META = names("description keywords og:title og:description twitter:title twitter:description")
+META = names(
+    "description keywords abstract headline alternativeheadline caption og:title og:description og:image:alt "
+    "twitter:title twitter:description twitter:image:alt dc.title dc.description dcterms.title dcterms.description"
+)
 _LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""")
 _HEAD = 2048  # bytes in which a page must say its charset
@@ -80,10 +84,11 @@ class _Reader:
         self.builder = SpanBuilder()
         self.raw: list[str | int] = []  # of the block at hand
         self.names: list[str] = []  # of its open inline elements
+        self.waiting: Counter[str] = Counter()  # how many of each name are open
         self.root = -1  # where in the layout the tag <html> is, which names the language
         self.kept: tuple[int, str, int] | None = None  # a kept element: where it starts, its name, how deep in its like
         tokens = list(cut_html(text))
-        self.apart = find_apart(text, tokens, APART)
+        self.apart = find_apart(text, tokens)
         for token in tokens:
             self._take(token)
         self._end()
@@ -112,9 +117,11 @@ class _Reader:
             self.builder.add(unescape(raw))
         elif token.kind == "open":
             self._open(token, raw)
-        elif token.kind == "close" and token.name in self.names:
-            while self.names.pop() != token.name:
+        elif token.kind == "close" and self.waiting[token.name] and token.start not in self.apart:
+            while (name := self.names.pop()) != token.name:
+                self.waiting[name] -= 1
                 self.builder.path.pop()  # it was not closed: it stays a point
+            self.waiting[token.name] -= 1
             self.raw.append(raw)
             self.builder.close((raw,))
         elif token.name in BLOCKS or token.start in self.apart:
@@ -126,9 +133,13 @@ class _Reader:
     def _open(self, token: Token, raw: str) -> None:
         single = token.name in VOID or raw.endswith("/>")
         if not single and (token.name in KEPT or self._says_no(token)):
-            if token.name in BLOCKS:
+            if token.name in BLOCKS or token.start in self.apart:
                 self._end_block()
-            self.kept = (token.start, token.name, 1)
+            start = token.start
+            if token.name in APART and not self._says_no(token):  # its tag may have texts
+                self.layout += self._tag(token)
+                start = token.end
+            self.kept = (start, token.name, 1)
             return
         template = self._tag(token)
         if token.name == "html":
@@ -141,6 +152,7 @@ class _Reader:
             self.builder.point(template)
         else:
             self.names.append(token.name)
+            self.waiting[token.name] += 1
             self.builder.open(template)
 
     def _says_no(self, token: Token) -> bool:
@@ -157,6 +169,10 @@ class _Reader:
             self.layout.append(raw)
             if name not in ("script", "style"):
                 self.segments.append(Segment(raw, kept="code" if name in KEPT else "translate=no"))
+            return
+        if start in self.apart:
+            self.layout.append(raw)
+            self.segments.append(Segment(raw, kept="translate=no"))
             return
         self.raw.append(raw)
         shown = unescape(re.sub(r"<[^>]*>", "", raw))
@@ -183,7 +199,9 @@ class _Reader:
     def _is_text(self, token: Token, name: str) -> bool:
         values = values_of(self.text, token)
         if token.name == "meta":
-            return name == "content" and (values.get("name") or values.get("property")) in META
+            return name == "content" and any(
+                values.get(said) in META for said in ("name", "property", "itemprop")
+            )
         if token.name == "input" and name == "value":
             return values.get("type") in ("submit", "button", "reset")
         return name in TEXTS or (name == "label" and token.name in ("option", "optgroup", "track"))
@@ -195,7 +213,7 @@ class _Reader:
             self.segments.append(segment)
         else:
             self.layout += self.raw
-        self.builder, self.raw, self.names = SpanBuilder(), [], []
+        self.builder, self.raw, self.names, self.waiting = SpanBuilder(), [], [], Counter()
 
 
 class Html:

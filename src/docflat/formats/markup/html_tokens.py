@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,18 @@ def names(text: str) -> frozenset[str]:
 VOID = names("area base br col embed hr img input link meta param source track wbr")
 # Their content is no markup; that of a title is text all the same.
 RAW = names("title textarea script style xmp iframe noembed noframes")
+
+# Elements that end the text before them; all others, unknown ones too, stand in it.
+BLOCKS = names(
+    "html head body title meta link base template noscript article aside section nav header footer main h1 h2 h3 h4 "
+    "h5 h6 hgroup p div ul ol li dl dt dd figure figcaption blockquote hr br table caption colgroup col thead tbody "
+    "tfoot tr td th form fieldset legend label button details summary dialog address center option select optgroup "
+    "menu menuitem video audio source track canvas object embed param frameset frame map area"
+)
+CODE = names("code kbd samp var tt")
+INLINE_KEPT = CODE | names("svg math")
+KEPT = INLINE_KEPT | names("script style pre textarea xmp iframe noembed noframes listing")
+APART = (BLOCKS | KEPT) - INLINE_KEPT  # these stand by themselves
 
 CHOICES = names("checkbox radio submit button reset image")  # inputs with a text beside them, or on them
 
@@ -39,32 +51,6 @@ class Token:
 def values_of(text: str, token: Token) -> dict[str, str]:
     """The attributes of a tag, in small letters."""
     return {name: text[start:end].strip("\"'").lower() for name, start, end in token.attributes}
-
-
-def find_apart(text: str, tokens: Sequence[Token], blocks: Collection[str]) -> set[int]:
-    """Where tags start that stand in a line, but end a text: choices of a form, and the links of a list of links.
-
-    To a model the words around them would be one sentence, whose words may change places: a menu leads elsewhere then.
-    """
-    found: set[int] = set()
-    links: list[int] = []  # the tags of the links since the last block
-    named = 0  # how many of these links have words
-    inside = wordy = outside = False  # in a link; whether that has words; whether there are words outside of links
-    for token in [*tokens, Token("open", len(text), len(text), next(iter(blocks)))]:
-        is_choice = token.name == "input" and values_of(text, token).get("type") in CHOICES
-        if is_choice:
-            found.add(token.start)
-        if is_choice or (token.kind in ("open", "close") and token.name in blocks):
-            if named > 1 and not outside:
-                found.update(links)
-            links, named, inside, outside = [], 0, False, False
-        elif token.kind in ("open", "close") and token.name == "a":
-            links.append(token.start)
-            inside, wordy = token.kind == "open", False
-        elif token.kind == "text" and any(map(str.isalnum, text[token.start : token.end])):
-            named += inside and not wordy
-            wordy, outside = inside, outside or not inside
-    return found
 
 
 def cut_html(text: str) -> Iterator[Token]:

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.token import Token
 
-from docflat.formats.markup.html import INLINE_KEPT
+from docflat.formats.markup.html_tokens import INLINE_KEPT
 from docflat.formats.markup.markdown_blocks import add_blocks
 from docflat.formats.markup.tags import SpanBuilder, Template
 from docflat.formats.segments import LINE_BREAK, Segment

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from docflat.formats.nesting import walk_edges
 from docflat.formats.segments import Segment, Span
 
+DEEPEST = 100  # spans in each other; nobody formats so, and what is deeper stays points
 Template = tuple[str | int, ...]  # markup as it is in the file; a number: the text of that segment, such as an alt text
 
 
@@ -21,28 +23,13 @@ class Tag:
 def write_markup(segment: Segment, escape: Callable[[str], str], fill: Callable[[Template], str]) -> str:
     """A segment as it stands in its file. fill: writes a template."""
     parts: list[str] = []
-    open_spans: list[Span] = []
     place = 0
-
-    def close(until: int) -> None:
-        nonlocal place
-        while open_spans and open_spans[-1].end <= until:
-            span = open_spans.pop()
-            if not span.opaque:
-                parts.append(escape(segment.text[place : span.end]))
-            parts.append(fill(span.tag.after))
+    for at, span, starts in walk_edges(segment.spans, len(segment.text)):
+        parts.append(escape(segment.text[place:at]))
+        place = max(place, at)
+        parts.append(fill(span.tag.before if starts else span.tag.after))
+        if starts and span.opaque:  # all of it is in the markup
             place = max(place, span.end)
-
-    for span in segment.spans:
-        close(span.start)
-        parts.append(escape(segment.text[place : span.start]))
-        place = max(place, span.start)
-        parts.append(fill(span.tag.before))
-        if span.opaque:
-            place = span.end
-        else:
-            open_spans.append(span)
-    close(len(segment.text))
     parts.append(escape(segment.text[place:]))
     return "".join(parts)
 
@@ -71,29 +58,32 @@ class SpanBuilder:
         return self.spans[-1].start == self.spans[-1].end == self.length
 
     def point(self, markup: Template) -> None:
-        self.spans.append(Span(self.length, self.length, Tag(markup)))
+        self.spans.append(Span(self.length, self.length, Tag(markup), depth=min(len(self.path), DEEPEST)))
 
     def opaque(self, text: str, markup: Template) -> None:
         """Text that stays; a reader sees it, so that the sentence around it is whole."""
         start = self.length
         self.add(text)
-        self.spans.append(Span(start, self.length, Tag(markup), opaque=True))
+        self.spans.append(Span(start, self.length, Tag(markup), opaque=True, depth=min(len(self.path), DEEPEST)))
 
     def open(self, markup: Template) -> None:
         """Until it is closed, a point."""
-        self.path.append(len(self.spans))
         self.point(markup)
+        self.path.append(len(self.spans) - 1 if len(self.path) < DEEPEST else -1)
 
     def close(self, markup: Template) -> None:
         """The innermost one that is open."""
         which = self.path.pop()
+        if which < 0:
+            self.point(markup)
+            return
         start, tag = self.spans[which].start, self.spans[which].tag
         if start < self.length:
-            self.spans[which] = Span(start, self.length, Tag(tag.before, markup))
+            self.spans[which] = replace(self.spans[which], end=self.length, tag=Tag(tag.before, markup))
             return
         # A span without text is a point with all that is in it: an image stays in its link.
         inner = [part for span in self.spans[which + 1 :] for part in (*span.tag.before, *span.tag.after)]
-        self.spans[which:] = [Span(start, start, Tag((*tag.before, *inner, *markup)))]
+        self.spans[which:] = [replace(self.spans[which], tag=Tag((*tag.before, *inner, *markup)))]
 
     def segment(self) -> Segment:
         return Segment("".join(self.parts), tuple(self.spans))

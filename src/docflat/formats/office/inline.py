@@ -7,11 +7,11 @@ has needs no span, any other is one; what stands before the first word and after
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from docflat.formats.office.laying_back import LayingBack, Tag, is_narrow
 from docflat.formats.office.packages import Place
 from docflat.formats.office.paragraph_pieces import (
     Item,
@@ -28,7 +28,6 @@ from docflat.formats.office.paragraph_pieces import (
 from docflat.formats.positioned_xml import Xml
 from docflat.formats.segments import LINE_BREAK, Segment, Span
 
-_BLANKS = (" ", LINE_BREAK)
 Write = Callable[[Look, str], bytes]  # text in its look, as XML
 
 
@@ -117,24 +116,23 @@ def _strip(body: list[Item]) -> tuple[list[Item], list[Item]]:
     return before, after
 
 
-Tag = Raw | Wrap | Look | tuple[Wrap, Look]  # kept, kept, a look, a wrap around text that mostly looks like this
-
-
 class Chunk:
     """Items that are one segment; the tag of a span is a number into `tags`, in the order they start."""
 
-    __slots__ = ("_base", "_length", "_parts", "_plain", "_shares", "_spans", "segment", "tags")
+    __slots__ = ("_base", "_length", "_parents", "_parts", "_path", "_plain", "_shares", "_spans", "segment", "tags")
 
     def __init__(self, items: Sequence[Item], plain: Look) -> None:
         self._plain = plain
         self._parts: list[str] = []
         self._length = 0
         self._spans: list[Span] = []
+        self._parents: list[int] = []  # of each span: the wrap or look that it is in
+        self._path: list[int] = []  # wraps and looks that are open
         self.tags: list[Tag] = []
         self._base = self._add(items)
         text = "".join(self._parts)
         self._shares = [span.start / max(1, len(text)) for span in self._spans]
-        spans = tuple(sorted((_trimmed(span, text) for span in self._spans), key=lambda span: (span.start, span.tag)))
+        spans = tuple(self._nested(text))
         only_kept = any(map(str.isalpha, text)) and not _has_letters(items)
         self.segment = Segment(text, spans, "no letters" if only_kept else "")
 
@@ -155,7 +153,7 @@ class Chunk:
             if changed.key != look.key:
                 self._close(span)
                 look = changed
-                span = self._open(look) if look.key != base.key else None
+                span = self._open(look, holds=True) if look.key != base.key else None
             self._add_one(item)
         self._close(span)
         return base
@@ -165,7 +163,7 @@ class Chunk:
             self._say(item.text)
         elif has_text(item):
             assert isinstance(item, Wrap)
-            span = self._open(item)
+            span = self._open(item, holds=True)
             self.tags[span] = (item, self._add(item.items))
             self._close(span)
         elif text := items_text([item]):
@@ -176,7 +174,7 @@ class Chunk:
             # The words on both sides of a break are two, unless they are written without blanks.
             breaks = isinstance(item, Raw) and item.kind in ("break", "split")
             before = "".join(self._parts[-1:])[-1:]
-            spaced = breaks and (_narrow(before) or before.isspace())
+            spaced = breaks and (is_narrow(before) or before.isspace())
             self._say(LINE_BREAK if spaced else "")
             self._open(replace(item, spaced=spaced) if isinstance(item, Raw) else item)
 
@@ -185,18 +183,40 @@ class Chunk:
             self._parts.append(text)
             self._length += len(text)
 
-    def _open(self, tag: Raw | Wrap | Look) -> int:
+    def _open(self, tag: Raw | Wrap | Look, holds: bool = False) -> int:
+        """A new span, which holds what follows until it is closed."""
+        number = len(self._spans)
         self.tags.append(tag)
-        self._spans.append(Span(self._length, self._length, len(self._spans)))
-        return len(self._spans) - 1
+        self._parents.append(self._path[-1] if self._path else -1)
+        self._spans.append(Span(self._length, self._length, number))
+        if holds:
+            self._path.append(number)
+        return number
 
     def _close(self, span: int | None) -> None:
         if span is not None:
+            self._path.pop()
             self._spans[span] = replace(self._spans[span], end=self._length)
+
+    def _nested(self, text: str) -> list[Span]:
+        """The spans without blanks at their ends; a wrap holds what is in it, a look only what is between its words."""
+        spans = [_trimmed(span, text) for span in self._spans]
+        for span, parent in zip(reversed(spans), reversed(self._parents), strict=True):
+            if parent >= 0 and isinstance(self.tags[parent], tuple):
+                outer = spans[parent]
+                spans[parent] = replace(outer, start=min(outer.start, span.start), end=max(outer.end, span.end))
+        depths: list[int] = []
+        for span, parent in zip(spans, self._parents, strict=True):
+            outer = spans[parent]
+            if parent >= 0 and not (outer.start <= span.start and span.end <= outer.end):
+                parent = self._parents[parent]
+            depths.append(depths[parent] + 1 if parent >= 0 else 0)
+        nested = [replace(span, depth=depth) for span, depth in zip(spans, depths, strict=True)]
+        return sorted(nested, key=lambda span: (span.start, span.tag))
 
     def laid_back(self, segment: Segment) -> list[Item | Piece]:
         """The items of the segment, translated."""
-        return _LayingBack(self.tags, segment, self._shares).items(self._base)
+        return LayingBack(self.tags, segment, self._shares).items(self._base)
 
 
 def _has_letters(items: Iterable[Item]) -> bool:
@@ -226,91 +246,3 @@ def _without_blank_looks(items: Sequence[Item]) -> list[Item]:
         if isinstance(before, Text) and isinstance(here, Text) and isinstance(after, Text) and here.text.isspace():
             found[i] = Text(here.text, before.look) if before.look.key == after.look.key else here
     return found
-
-
-def _narrow(char: str) -> bool:
-    """Of a script that puts blanks between words."""
-    return char.strip() != "" and char < "\u2e80"
-
-
-class _LayingBack:
-    """From a translated segment to items, whatever was done to its spans: nothing that is kept gets lost."""
-
-    def __init__(self, tags: Sequence[Tag], segment: Segment, shares: Sequence[float]) -> None:
-        self._tags, self._text = tags, segment.text
-        self._spans = self._mended(segment.spans, shares)
-        self._next = 0
-        self._items: list[Item | Piece] = []
-        # A break brings the space that stood for it.
-        left_out: set[int] = set()
-        for span in self._spans:
-            if isinstance(tag := tags[span.tag], Raw) and tag.spaced:
-                near = [i for i in (span.start - 1, span.start) if i >= 0 and self._text[i : i + 1] in _BLANKS]
-                left_out |= set(near[:1])
-        self._left_out = sorted(left_out)
-
-    def items(self, base: Look) -> list[Item | Piece]:
-        self._level(0, len(self._text), base, outermost=True)
-        return self._items
-
-    def _mended(self, spans: Sequence[Span], shares: Sequence[float]) -> list[Span]:
-        """One span for all that is kept, not inside a word, invisible marks in their order."""
-        found: dict[int, Span] = {}
-        others: list[tuple[int, Span]] = []
-        order: dict[int, int] = {}
-        for i, span in enumerate(spans):
-            if not isinstance(self._tags[span.tag], Raw | Wrap):
-                others.append((i, span))
-            elif span.tag not in found:
-                found[span.tag], order[span.tag] = span, i
-        last_mark = 0
-        for number, tag in enumerate(self._tags):
-            if not isinstance(tag, Raw | Wrap):
-                continue
-            kind = tag.kind if isinstance(tag, Raw) else "object"
-            if number not in found and kind != "break":  # whoever translated has lost it
-                place = round(shares[number] * len(self._text))
-                found[number], order[number] = Span(place, place, number), len(spans) + number
-            if number in found and found[number].start == found[number].end:
-                place = found[number].start
-                if kind == "mark":
-                    last_mark = place = max(last_mark, place)
-                else:
-                    place = self._after_word(place)
-                found[number] = Span(place, place, number)
-        kept = [(order[number], span) for number, span in found.items()]
-        return [span for _, span in sorted([*others, *kept], key=lambda item: (item[1].start, item[0]))]
-
-    def _after_word(self, place: int) -> int:
-        while 0 < place < len(self._text) and all(
-            char.isalnum() and _narrow(char) for char in self._text[place - 1 : place + 1]
-        ):
-            place += 1
-        return place
-
-    def _level(self, at: int, end: int, look: Look, outermost: bool = False) -> None:
-        """The items of text[at:end], which looks so; spans that cross its end are cut short."""
-        while self._next < len(self._spans) and (outermost or self._spans[self._next].start < end):
-            span = self._spans[self._next]
-            self._next += 1
-            start = max(at, min(span.start, end))
-            stop = max(start, min(span.end, end))
-            self._say(at, start, look)
-            tag = self._tags[span.tag]
-            if isinstance(tag, Raw | Wrap):
-                self._items.append(tag)
-            elif isinstance(tag, Look):
-                self._level(start, stop, tag)
-            elif stop > start:
-                wrap, inner = tag
-                self._items += wrap.opening
-                self._level(start, stop, inner)
-                self._items += wrap.closing
-            at = stop
-        self._say(at, end, look)
-
-    def _say(self, start: int, end: int, look: Look) -> None:
-        out = self._left_out[bisect_left(self._left_out, start) : bisect_left(self._left_out, end)]
-        text = "".join(self._text[a:b] for a, b in zip([start, *(i + 1 for i in out)], [*out, end], strict=True))
-        if text:
-            self._items.append(Text(text, look))

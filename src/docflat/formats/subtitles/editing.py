@@ -288,11 +288,13 @@ def _keep_in_turn(span: Span, turn: int, start: int, end: int) -> Span | None:
 def _with_times_in_order(spans: Sequence[Span], turn: Turn) -> tuple[Span, ...]:
     """The words may have changed places; the times between them must ascend. Before a code at the same place."""
     order = {span.tag.opening: number for number, span in enumerate(turn.spans)}
-    times = [span for span in spans if isinstance(span.tag, Point) and span.tag.opening[1:2].isdigit()]
+    is_time = [isinstance(span.tag, Point) and span.tag.opening[1:2].isdigit() for span in spans]
+    times = [span for span, time in zip(spans, is_time, strict=True) if time]
     tags = sorted((span.tag for span in times), key=lambda tag: order[tag.opening])
     places = sorted(span.start for span in times)
     ordered = [Span(place, place, tag) for place, tag in zip(places, tags, strict=True)]
-    return (*ordered, *(span for span in spans if span not in times))
+    others = [span for span, time in zip(spans, is_time, strict=True) if not time]
+    return tuple(sorted([*ordered, *others], key=lambda span: span.start))
 
 
 def _places(new: Segment, tags: Sequence[Boundary], shares: Sequence[int]) -> list[float]:
