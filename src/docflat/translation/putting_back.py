@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from docflat.decoding.alignment import Links, Weights, find_links
 from docflat.formats.segments import Segment
-from docflat.support.text_ranges import Range
 from docflat.translation.formatting import project
 from docflat.translation.outcomes import Outcome
 from docflat.translation.projected_places import Piece

@@ -199,9 +199,7 @@ class _Reader:
     def _is_text(self, token: Token, name: str) -> bool:
         values = values_of(self.text, token)
         if token.name == "meta":
-            return name == "content" and any(
-                values.get(said) in META for said in ("name", "property", "itemprop")
-            )
+            return name == "content" and any(values.get(said) in META for said in ("name", "property", "itemprop"))
         if token.name == "input" and name == "value":
             return values.get("type") in ("submit", "button", "reset")
         return name in TEXTS or (name == "label" and token.name in ("option", "optgroup", "track"))

@@ -130,7 +130,7 @@ def _styled_classes(text: str, tokens: Sequence[Token]) -> set[str]:
     return classes
 
 
-def _is_laid_out(text: str, token: Token, classes: Collection[str]) -> bool:
+def _is_laid_out(text: str, token: Token, classes: set[str]) -> bool:
     if not token.attributes:
         return False
     values = values_of(text, token)
@@ -144,7 +144,7 @@ def _loose_beside_others(
     apart: Collection[int],
     loose: Collection[int],
 ) -> set[int]:
-    """Tags whose other half is on another line, or missing, where other elements would come to stand inside or outside."""
+    """Tags whose other half is on another line, or missing: other elements beside them would come to stand in them."""
     result: set[int] = set()
     for line in _lines(tokens, shown, is_block, apart):
         tags = [number for number in line if tokens[number].kind in ("open", "close")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from docflat.formats.markup.front_matter import FrontMatter
 from docflat.formats.markup.html import ParsedHtml
 from docflat.formats.markup.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
-from docflat.formats.markup.tags import Template, write_markup
+from docflat.formats.markup.tags import Tag, Template, write_markup
 from docflat.formats.safe_reading import Encoding, check_text, read_text
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
@@ -22,6 +22,7 @@ _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
 _ALERT = re.compile(r"\[![\w-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
 MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
+_MARKS = {(mark,) for mark in ("*", "**", "_", "__", "~~", "~")}
 KEPT = {"fence": "code", "code_block": "code"}
 
 
@@ -164,7 +165,7 @@ class ParsedMarkdown:
             if new == own and all(segments[number] == self.segments[number] for number in inner):
                 parts.append(self.text[block.start : block.end])
             else:
-                parts.append(self._written(block, write_markup(new, escape_markdown, fill)))
+                parts.append(self._written(block, write_markup(_without_empty_marks(new), escape_markdown, fill)))
             end = block.end
         return self.encoding.write("".join([*parts, self.text[end:]]))
 
@@ -186,6 +187,15 @@ def _parts(token: Token, parser: MarkdownIt, known: dict[str, Any]) -> Iterator[
     for number, content in enumerate(lines[::2]):
         for part in parser.parseInline(content, known) if content else ():
             yield part.copy(map=[token.map[0] + number, token.map[1]], content=content)
+
+
+def _without_empty_marks(segment: Segment) -> Segment:
+    """Stars around nothing would be read as stars."""
+    spans = tuple(
+        replace(span, tag=Tag(())) if span.start == span.end and span.tag.before in _MARKS and span.tag.after else span
+        for span in segment.spans
+    )
+    return replace(segment, spans=spans)
 
 
 class Markdown:

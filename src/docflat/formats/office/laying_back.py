@@ -1,4 +1,4 @@
-"""From a translated segment of a paragraph to its items, whatever was done to the spans: nothing that is kept gets lost."""
+"""From a translated segment of a paragraph to its items: nothing that is kept gets lost, whatever was done to spans."""
 
 from __future__ import annotations
 
