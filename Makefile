@@ -2,7 +2,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIGHT := .venv-light/bin
 
-.PHONY: help install light demo serve reproduce-tiny test fuzz test-ray test-light check clean
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
+
+.PHONY: help install light demo serve reproduce-tiny test fuzz test-ray test-light test-pythons check clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -51,6 +53,15 @@ test-light: install ## tests of translating, in a fresh environment with a built
 	rm -rf runs/test-light && $(PYTHON) -m venv runs/test-light
 	runs/test-light/bin/python -m pip install --quiet .
 	DOCFLAT_LIGHT=$(CURDIR)/runs/test-light/bin/python $(BIN)/python -m pytest tests/integration/test_light_install.py
+
+test-pythons: install ## the same with a wheel and each Python of PYTHONS
+	rm -rf runs/pythons && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir runs/pythons .
+	for python in $(PYTHONS); do \
+	  $$python -m venv runs/pythons/$$python && \
+	  runs/pythons/$$python/bin/python -m pip install --quiet runs/pythons/docflat-*.whl && \
+	  DOCFLAT_LIGHT=$(CURDIR)/runs/pythons/$$python/bin/python \
+	    $(BIN)/python -m pytest tests/integration/test_light_install.py || exit 1; \
+	done
 
 clean: ## remove environments and caches
 	rm -rf .venv .venv-light .mypy_cache .ruff_cache .pytest_cache src/*.egg-info

@@ -43,7 +43,9 @@ def test_there_is_no_torch() -> None:
 def test_the_environment_is_small() -> None:
     """The model is included, and so are pip and setuptools."""
     root = Path(str(LIGHT)).parents[1]
-    assert sum(file.stat().st_size for file in root.rglob("*") if file.is_file()) < 320e6
+    old = python("-c", "import sys; print(sys.version_info < (3, 11))").stdout == "True\n"
+    # The last ONNX Runtime for Python 3.10 asks for sympy.
+    assert sum(file.stat().st_size for file in root.rglob("*") if file.is_file()) < (370e6 if old else 320e6)
 
 
 def write_files(folder: Path) -> None:
@@ -61,6 +63,12 @@ def write_files(folder: Path) -> None:
         '<file source-language="en" target-language="de" original="a" datatype="plaintext"><body>'
         f'<trans-unit id="1"><source>{one}</source></trans-unit><trans-unit id="2"><source>{other}</source>'
         "</trans-unit></body></file></xliff>",
+        "a.properties": f"one={one}\nother={other}\n",
+        "a.strings": f'"one" = "{one}";\n"other" = "{other}";\n',
+        "a.arb": json.dumps({"@@locale": "en", "one": one, "other": other}),
+        "a.resx": f'<root><data name="one"><value>{one}</value></data>'
+        f'<data name="other"><value>{other}</value></data></root>',
+        "a.xml": f'<resources><string name="one">{one}</string><string name="other">{other}</string></resources>',
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
