@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -102,13 +103,22 @@ def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
 
-def whole(least: int) -> Callable[[str], int]:
+def whole(least: int, most: int = sys.maxsize) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise ArgumentTypeError(f"expected a whole number of at least {least}, found {text!r}")
+        # Of more digits than a number of the machine has, Python would not make a number in reasonable time.
+        if not text.isdecimal() or len(text) > 20 or not least <= int(text) <= most:
+            upto = "" if most == sys.maxsize else f" and at most {most}"
+            raise ArgumentTypeError(f"expected a whole number of at least {least}{upto}, found {text[:50]!r}")
         return int(text)
 
     return parse
+
+
+def named_path(text: str) -> Path:
+    """Where Path would take nothing for the current folder: what a script has in an empty variable."""
+    if not text:
+        raise ArgumentTypeError("expected the name of a file or folder, found nothing")
+    return Path(text)
 
 
 def part_of_name(text: str) -> str:

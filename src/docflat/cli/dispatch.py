@@ -22,6 +22,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 from docflat import __version__
 from docflat.cli import startup
+from docflat.cli.arguments import named_path
 from docflat.support.console import complain, messages
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
@@ -194,6 +195,10 @@ EXTRAS = {"torch": "train", "sacrebleu": "evaluate"}
 
 
 class _Parser(ArgumentParser):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.register("type", Path, named_path)
+
     def error(self, message: str) -> NoReturn:
         if message.startswith(UNKNOWN + "-"):
             option = message.removeprefix(UNKNOWN).split()[0].partition("=")[0]
@@ -281,12 +286,18 @@ def run(argv: Sequence[str]) -> int:
         advice = "a smaller --batch-size, or batch_tokens in a recipe, takes less; --device cpu takes none of it"
         complain(f"the GPU has too little memory: {advice}")
         return 2
+    except MemoryError:
+        complain("there is not enough memory; a smaller --batch-size or --beam takes less")
+        return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         _leave_stdout()
         return 141  # what a shell reports for a program ended by SIGPIPE
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            complain(f"the name is too long: {str(error.filename)[:100]}...")
+            return 2
         if error.errno not in NOT_WRITTEN:
             raise
         complain(f"{error.filename or 'stdout'}: cannot be written: {error.strerror}")

@@ -25,7 +25,9 @@ def arguments(parser: ArgumentParser) -> None:
         help="a model folder named by its languages, or en-de=FOLDER; several times for several (default: en-de)",
     )
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
-    parser.add_argument("--port", type=whole(0), default=5000, metavar="N", help="default: 5000; 0: any that is free")
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=5000, metavar="N", help="default: 5000; 0: any that is free"
+    )
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where jobs and their files are kept")
     _add_work(parser)
     _add_access(parser)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -57,6 +57,8 @@ class Output:
     """Where translations go. A slash at the end names a folder, also one that is not there yet."""
 
     def __init__(self, text: str) -> None:
+        if not text:
+            raise ArgumentTypeError("expected the name of a file or folder, found nothing")
         self.path = None if text == "-" else Path(text)
         self.is_folder = text.endswith(("/", os.sep)) or (self.path is not None and self.path.is_dir())
 

@@ -12,6 +12,9 @@ Mode = Literal["sentence", "two-pass", "edit", "sequential", "stream"]
 GlobalContextKind = Literal["partial", "first-pass"]
 
 
+WIDEST = 1000  # hypotheses of a beam
+
+
 @dataclass(frozen=True)
 class DecodingSettings:
     """How documents are decoded."""
@@ -30,6 +33,8 @@ class DecodingSettings:
         for name in ("beam", "window", "batch_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
+        if self.beam > WIDEST:
+            raise InputError(f"beam must be at most {WIDEST}: wider ones only take memory")
         if not (isfinite(self.length_penalty) and self.length_penalty >= 0):
             raise InputError("length_penalty must be finite and not negative")
         if not self.tolerance >= 0:

@@ -60,7 +60,9 @@ def read_yaml(path: File) -> tuple[dict[str, Any], dict[str, tuple[File, int]]]:
 
 def nearest(word: object, words: Iterable[object], otherwise: str = "") -> str:
     """`; did you mean 'x'?` to end a message with, where a word is near."""
-    near = difflib.get_close_matches(str(word), [str(one) for one in words], n=1)
+    known = [str(one) for one in words]
+    swapped = [one for one in known if sorted(one) == sorted(str(word))]  # the commonest slip: --modle is --model
+    near = swapped or difflib.get_close_matches(str(word), known, n=1)
     return f"; did you mean {near[0]!r}?" if near else otherwise
 
 

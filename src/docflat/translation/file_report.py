@@ -19,6 +19,7 @@ class FileReport:
     file: str
     plans: Sequence[SegmentPlan] = ()  # of its segments
     outcomes: Sequence[Outcome] = ()  # of its sentences
+    left_out: str = ""  # what the format passed over, in words
     numbers: int = 0  # segments without words whose numbers were written as the target language writes them
 
     @property
@@ -112,6 +113,8 @@ class FileReport:
             )
             parts.append(f"{self.with_glossary} of {self.sentences} sentences with terms of the glossary: {counts}")
         parts += count_repairs(self.repairs)
+        if self.left_out:
+            parts.append(self.left_out)
         if other := len(self.other_numbers):
             parts.append(f"{other} of {self.sentences} sentences have other numbers than the source")
         return f"{self.file}: {'; '.join(parts)}"

@@ -159,7 +159,7 @@ def write_translation(
         raise InputError("nothing was translated: every sentence came back as it was", path)
     data = planned.parsed.render(segments)
     write_whole(out, data)
-    return report
+    return replace(report, left_out=getattr(planned.parsed, "left_out", ""))  # of the formats that pass over text
 
 
 def translate_file(

@@ -130,6 +130,25 @@ def test_version(capsys: Capture):
             ["prepare", "--source", "a", "--target", "c", "--valid-docids", "v", "--out", "d"],
             "--valid-docids and --valid-source must name as many files: 1 and 0 are given",
         ),
+        (
+            ["translate", ""],
+            "argument FILE: expected the name of a file or folder, found nothing (docflat translate --help says more)",
+        ),
+        (
+            ["translate", "-o", "", "a.txt"],
+            "argument -o/--out: expected the name of a file or folder, found nothing"
+            " (docflat translate --help says more)",
+        ),
+        (
+            ["translate", "--modle", "en-de"],
+            "unrecognized arguments: --modle; did you mean '--model'? (docflat translate --help says more)",
+        ),
+        (
+            ["serve", "--port", "80000"],
+            "argument --port: expected a whole number of at least 0 and at most 65535, found '80000'"
+            " (docflat serve --help says more)",
+        ),
+        (["translate", "a" * 5000], f"the name is too long: {'a' * 100}..."),
         (["train", "none.yaml"], "none.yaml: cannot be read: No such file or directory"),
     ],
 )

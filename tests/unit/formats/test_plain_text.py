@@ -151,6 +151,13 @@ def test_tags_in_json_are_no_words():
     }
 
 
+def test_json_says_which_texts_it_left_under_other_keys():
+    text = '{"text": "One text.", "title": ["Left here", "a-b"], "id": "x1", "note": {"body": "Two words"}}'
+    parsed = find_format("x.json").read(text.encode(), "x.json")
+    assert parsed.left_out == "texts left under other keys: 2 (title, body; --keys names what to translate)"
+    assert find_format("x.json", keys=["*"]).read(text.encode(), "x.json").left_out == ""
+
+
 def test_json_lines():
     assert shouted("x.jsonl", '{"text": "a ü"}\n\n{"text": "b"} \n') == '{"text": "A Ü"}\n\n{"text": "B"} \n'
     with pytest.raises(InputError, match=r"x\.jsonl:2: is not JSON: Expecting value"):

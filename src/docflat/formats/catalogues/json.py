@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from textwrap import shorten
 
 from docflat.formats.catalogues.messages import Message, has_tags, read_message, write_message
 from docflat.formats.catalogues.surrogates import has_half
@@ -18,10 +20,12 @@ ALL = "*"  # any key
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},:]')
 
+_TEXT = re.compile(r"[^\W\d_] [^\W\d_]")  # two words
+
 
 class ParsedJson:
-    def __init__(self, text: str, encoding: Encoding, places: Sequence[tuple[int, int]]) -> None:
-        self.text, self.encoding, self.places = text, encoding, places
+    def __init__(self, text: str, encoding: Encoding, places: Sequence[tuple[int, int]], left_out: str = "") -> None:
+        self.text, self.encoding, self.places, self.left_out = text, encoding, places, left_out
         self.messages = [_message(json.loads(text[start:end])) for start, end in places]
         self.segments: Sequence[Segment] = [segment for message in self.messages for segment in message.segments]
 
@@ -62,7 +66,7 @@ class Json:
         places = find_strings(text, self.keys, file)
         if not places:
             raise InputError(f"no text under the keys {', '.join(self.keys)}; --keys names others", file)
-        return ParsedJson(text, encoding, places)
+        return ParsedJson(text, encoding, places, _name_others(text, self.keys, file))
 
 
 def check_json(text: str, file: str, line: int | None) -> None:
@@ -79,7 +83,23 @@ def find_strings(text: str, keys: Collection[str], file: str, deepest: int = DEE
 
     deepest: arrays and objects in each other that are looked into.
     """
-    found: list[tuple[int, int]] = []
+    return [place for key, depth, place in _strings(text, file) if depth <= deepest and (key in keys or ALL in keys)]
+
+
+def _name_others(text: str, keys: Collection[str], file: str) -> str:
+    """What a report says of texts under other keys; single words may be data, and are not counted."""
+    others: Counter[str] = Counter()
+    for key, _, (start, end) in _strings(text, file):
+        if not (key in keys or ALL in keys) and _TEXT.search(text, start, end):
+            others[key] += 1
+    if not others:
+        return ""
+    names = ", ".join(shorten(repr(key)[1:-1], 40) for key, _ in others.most_common(5)) + ", ..." * (len(others) > 5)
+    return f"texts left under other keys: {sum(others.values())} ({names}; --keys names what to translate)"
+
+
+def _strings(text: str, file: str) -> Iterator[tuple[str, int, tuple[int, int]]]:
+    """Each string that is no key: the key it is under, how deep, and where it stands."""
     path: list[tuple[str, bool]] = []  # of every open array or object: the key it is under, whether it is an object
     key, at_key = "", False
     for match in _TOKEN.finditer(text):
@@ -99,6 +119,5 @@ def find_strings(text: str, keys: Collection[str], file: str, deepest: int = DEE
             at_key = False
         elif at_key:
             key = json.loads(token)
-        elif len(path) <= deepest and (key in keys or ALL in keys):
-            found.append(match.span())
-    return found
+        else:
+            yield key, len(path), match.span()
