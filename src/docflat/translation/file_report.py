@@ -19,8 +19,8 @@ class FileReport:
     file: str
     plans: Sequence[SegmentPlan] = ()  # of its segments
     outcomes: Sequence[Outcome] = ()  # of its sentences
-    left_out: str = ""  # what the format passed over, in words
     numbers: int = 0  # segments without words whose numbers were written as the target language writes them
+    left_out: str = ""  # what the format passed over, in words
 
     @property
     def segments(self) -> int:
