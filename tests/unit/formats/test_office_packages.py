@@ -133,7 +133,7 @@ def test_encrypted_open_document() -> None:
 
 
 def test_a_file_of_another_program() -> None:
-    with pytest.raises(InputError, match=r"x\.pptx: is not a PowerPoint file: its main part, word/document\.xml"):
+    with pytest.raises(InputError, match=r"x\.pptx: is no PowerPoint file: its main part, word/document\.xml"):
         read(SMALL["x.docx"], "x.pptx")
     with pytest.raises(InputError, match=r"it has no content\.xml"):
         read(SMALL["x.docx"], "x.odt")

@@ -1,23 +1,28 @@
-"""OpenDocument text: body, headers, footers, notes, comments, text boxes, charts, descriptions of images, title."""
+"""OpenDocument texts, presentations and tables: the parts of a file, and their paragraphs.
+
+Body, slides with their notes, headers, footers, footnotes, comments, text boxes, charts, descriptions of images, title.
+Of tables of numbers the cells of text are translated, but for the results of formulas and what formulas look for.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from docflat.formats.office.inline import Paragraph, Write
-from docflat.formats.office.packages import Office, Place, plain_element
+from docflat.formats.office.compared import find_compared
+from docflat.formats.office.packages import Office, Place, Seen, mark_copies, plain_attribute, plain_element
 from docflat.formats.office.paragraph_pieces import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.office.styles import Style, Styles, is_typed
 from docflat.formats.positioned_xml import Element, Xml, write_text
-from docflat.formats.segments import ParsedFile
+from docflat.formats.segments import ParsedFile, Segment
 from docflat.support.errors import InputError
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 PREFIXES = {
-    **{f"{_OASIS}{name}:1.0": name for name in ("office", "text", "style", "manifest", "table")},
+    **{f"{_OASIS}{name}:1.0": name for name in ("office", "text", "style", "manifest", "table", "presentation")},
     f"{_OASIS}svg-compatible:1.0": "svg",
     f"{_OASIS}xsl-fo-compatible:1.0": "fo",
     f"{_OASIS}drawing:1.0": "draw",
@@ -25,6 +30,8 @@ PREFIXES = {
 }
 _MEDIA = "application/vnd.oasis.opendocument."
 _PARAGRAPHS = {"text:p", "text:h"}
+_PLAIN_TEXTS = {"svg:title", "svg:desc", "presentation:header-decl", "presentation:footer-decl"}
+_CELLS = {"table:table-cell", "table:covered-table-cell"}
 # Fields whose results are words of the text; others are numbers and dates, or data.
 _TRANSLATED = {"bookmark-ref", "reference-ref", "title", "subject", "chapter", "text-input", "placeholder"}
 _MARKS = re.compile(
@@ -42,10 +49,11 @@ _PLAIN = Look((), b"", b"")
 
 class Odt:
     name = "OpenDocument text"
+    kind = "text"  # what its media type says
 
     def read(self, data: bytes, file: str) -> ParsedFile:
         office = Office(data, file, PREFIXES)
-        charts = _check(office, file)
+        charts = _check(office, file, self.name, self.kind)
         if "meta.xml" in office.members:
             xml = office.part("meta.xml")
             office.add(
@@ -55,18 +63,29 @@ class Odt:
         for name in ("content.xml", "styles.xml", *charts):
             if name in office.members:
                 xml = office.part(name)
-                office.add(_Finder(xml, _read_styles([*([named] if named else []), xml.root])).places)
+                compared = find_compared(xml.root) if self.kind == "spreadsheet" else None
+                office.add(_Finder(xml, _read_styles([*([named] if named else []), xml.root]), compared).places)
         office.keep_code()
         return office
 
 
-def _check(office: Office, file: str) -> list[str]:
-    """That it is a text that can be read; and the names of its charts."""
+class Odp(Odt):
+    name = "OpenDocument presentation"
+    kind = "presentation"
+
+
+class Ods(Odt):
+    name = "OpenDocument table"
+    kind = "spreadsheet"
+
+
+def _check(office: Office, file: str, name: str, kind: str) -> list[str]:
+    """That it is a file of this kind that can be read; and the names of its charts."""
     media = office.members.get("mimetype", b"").decode("ascii", "replace").strip()
-    if media and not media.startswith(f"{_MEDIA}text"):
-        raise InputError(f"is not an OpenDocument text: it says it is {media[:80]!r}", file)
+    if media and not media.startswith(_MEDIA + kind):
+        raise InputError(f"is not an {name}: it says it is {media[:80]!r}", file)
     if "content.xml" not in office.members:
-        raise InputError("is not an OpenDocument text, or is broken: it has no content.xml", file)
+        raise InputError(f"is not an {name}, or is broken: it has no content.xml", file)
     charts = []
     if "META-INF/manifest.xml" in office.members:
         for entry in office.part("META-INF/manifest.xml").root.walk():
@@ -107,25 +126,50 @@ def _read_style(element: Element, styles: Styles, automatic: bool) -> None:
 class _Finder:
     """The places of a part that hold text, in the order of reading."""
 
-    def __init__(self, xml: Xml, styles: Styles) -> None:
-        self._xml, self._styles = xml, styles
+    def __init__(self, xml: Xml, styles: Styles, compared: Collection[str] | None) -> None:
+        """compared: texts of cells that stay; None: the file is no table of numbers."""
+        self._xml, self._styles, self._compared = xml, styles, compared
+        self._cells: Seen = {}
         self.places: list[Place] = []
         for group in xml.root:
             if group.tag in ("office:body", "office:master-styles"):
                 self._find(group, "")
 
     def _find(self, element: Element, kept: str) -> None:
-        if element.tag == "text:tracked-changes":  # what was deleted
+        if element.tag in ("text:tracked-changes", "table:tracked-changes"):  # what was deleted
             return
         if element.tag == "text:section" and element.attributes.get("text:display") == "none":
             kept = "hidden"
+        if self._compared is not None and element.tag in _CELLS:
+            self._cell(element, kept, self._compared)
+            return
         if element.tag in _PARAGRAPHS and element.children:
             paragraph = self._paragraph(element, kept)
             self.places += [paragraph] if paragraph.segments else []
-        elif element.tag in ("svg:title", "svg:desc"):
+        elif element.tag in _PLAIN_TEXTS:
             self.places.append(plain_element(self._xml, element))
         for child in element:
             self._find(child, kept)
+
+    def _cell(self, cell: Element, kept: str, compared: Collection[str]) -> None:
+        """A cell of a table of numbers: what shows of a number or a formula is made from it; notes are texts."""
+        first = len(self.places)
+        number = cell.attributes.get("office:value-type", "string") != "string" or "table:formula" in cell.attributes
+        shown = [child for child in cell if child.tag in _PARAGRAPHS]
+        text = "\n".join(child.text() for child in shown)
+        letters = any(map(str.isalpha, text))
+        why = "used by a formula" if text.strip().casefold() in compared else kept if letters else "no letters"
+        value = plain_attribute(self._xml, cell, "office:string-value")
+        if value and (len(shown) > 1 or value[0].segments != [Segment(text)]):
+            why = "a value besides its text"
+        for child in cell:
+            if child.tag in _PARAGRAPHS:
+                paragraph = None if number else self._paragraph(child, why)
+                self.places += [paragraph] if paragraph and paragraph.segments else []
+            else:
+                self._find(child, kept)
+        self.places += value if not number and not why else []
+        mark_copies(self._cells, self.places[first:])
 
     def _paragraph(self, element: Element, kept: str) -> Paragraph:
         style = f"paragraph:{element.attributes.get('text:style-name', '')}"

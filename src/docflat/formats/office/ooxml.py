@@ -1,4 +1,4 @@
-"""What Word and PowerPoint files share: packages of related parts, and the text of drawings, charts and diagrams."""
+"""What files of Word, PowerPoint and Excel share: related parts; the text of drawings, charts and diagrams."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ PREFIXES = {
             ("c", "drawingml/2006/chart", "drawingml/chart"),
             ("pic", "drawingml/2006/picture", "drawingml/picture"),
             ("wp", "drawingml/2006/wordprocessingDrawing", "drawingml/wordprocessingDrawing"),
+            ("s", "spreadsheetml/2006/main", "spreadsheetml/main"),
+            ("xdr", "drawingml/2006/spreadsheetDrawing", "drawingml/spreadsheetDrawing"),
             ("m", "officeDocument/2006/math", "officeDocument/math"),
             ("r", "officeDocument/2006/relationships", "officeDocument/relationships"),
             ("mc", "markup-compatibility/2006", "markup-compatibility/2006"),
@@ -42,13 +44,14 @@ PREFIXES = {
     },
     _WORD_SHAPES + "Shape": "wps",
     _WORD_SHAPES + "Group": "wpg",
+    "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "thread",
     "urn:schemas-microsoft-com:vml": "v",
     "http://www.w3.org/XML/1998/namespace": "xml",
     "http://purl.org/dc/elements/1.1/": "dc",
 }
 # Descriptions of images and shapes for those who cannot see them; the words of a watermark.
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("wp:docPr", "pic:cNvPr", "p:cNvPr", "wps:cNvPr", "wpg:cNvPr"), ("title", "descr")),
+    **dict.fromkeys(("wp:docPr", "pic:cNvPr", "p:cNvPr", "wps:cNvPr", "wpg:cNvPr", "xdr:cNvPr"), ("title", "descr")),
     "v:shape": ("alt",),
     "v:textpath": ("string",),
 }
@@ -69,10 +72,10 @@ class Package(Office):
         self._named: dict[str, dict[str, tuple[str, str]]] = {}
         mains = [target for kind, target in self.related("") if kind == "officeDocument"]
         if not mains:
-            raise InputError(f"is not a {program} file, or is broken: it has no main part", file)
+            raise InputError(f"is no {program} file, or is broken: it has no main part", file)
         self.main = mains[0]
         if self.part(self.main).root.tag != root:
-            raise InputError(f"is not a {program} file: its main part, {self.main}, is something else", file)
+            raise InputError(f"is no {program} file: its main part, {self.main}, is something else", file)
 
     def related(self, name: str) -> list[tuple[str, str]]:
         """The parts that a part names, each with its kind; those that are missing are left out."""
@@ -118,9 +121,9 @@ class Package(Office):
             if seen is not None:
                 mark_copies(seen, places)
             self.add(places)
-            self._add_graphics(name)
+            self._add_graphics(name, seen)
 
-    def _add_graphics(self, name: str) -> None:
+    def _add_graphics(self, name: str, repeats: Seen | None) -> None:
         """A diagram is there twice: as data, and as it was drawn from them last."""
         related = [(kind, target) for kind, target in self.related(name) if kind in _GRAPHICS]
         related = sorted({(kind, target) for kind, target in related if target not in self._added})
@@ -132,6 +135,8 @@ class Package(Office):
                 mark_copies(seen, places[target])
             elif kind == "chart":
                 mark_repeats(places[target])  # every series names the categories again
+                if repeats is not None:
+                    mark_copies(repeats, places[target])
             self.add(places[target] if target not in self._added else ())
             self._added.add(target)
 
