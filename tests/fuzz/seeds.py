@@ -68,9 +68,59 @@ OPEN_DOCUMENT = {
     "META-INF/manifest.xml": f'<manifest:manifest {ODT}><manifest:file-entry manifest:full-path="/" '
     'manifest:media-type="x"/></manifest:manifest>',
 }
-PARTS = {"docx": DOCX, "pptx": PPTX, "odt": OPEN_DOCUMENT}
+SHEETS = f'xmlns="{OOXML}spreadsheetml/2006/main" xmlns:r="{OFFICE}"'
+XLSX = {
+    "_rels/.rels": relations(("officeDocument", "xl/workbook.xml")),
+    "xl/workbook.xml": f'<workbook {SHEETS}><sheets><sheet name="A" r:id="rId0"/><sheet name="B" state="hidden" '
+    'r:id="rId1"/></sheets><definedNames><definedName name="N">"No"</definedName></definedNames></workbook>',
+    "xl/_rels/workbook.xml.rels": relations(
+        ("worksheet", "sheet1.xml"), ("worksheet", "sheet2.xml"), ("sharedStrings", "sharedStrings.xml")
+    ),
+    "xl/_rels/sheet1.xml.rels": relations(("table", "table1.xml"), ("comments", "comments1.xml")),
+    "xl/table1.xml": f'<table {SHEETS} ref="A1:B2"><tableColumns count="2"><tableColumn id="1" name="A word"/>'
+    '<tableColumn id="2" name="Two words"/></tableColumns></table>',
+    "xl/comments1.xml": f'<comments {SHEETS}><authors><author>Ann</author></authors><commentList><comment ref="A1" '
+    'authorId="0"><text><r><t>Ask her.</t></r></text></comment></commentList></comments>',
+    "xl/sharedStrings.xml": f"<sst {SHEETS}><si><t>A word</t></si><si><r><t>Two </t></r><r><rPr><b/></rPr><t>words</t>"
+    "</r></si><si><t>No</t><rPh><t>no</t></rPh></si></sst>",
+    "xl/sheet1.xml": f'<worksheet {SHEETS}><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v>'
+    '</c></row><row r="2"><c r="A2" t="s"><v>2</v></c><c r="B2" t="inlineStr"><is><t>In it\nself</t></is></c><c r="C2" '
+    't="str"><f>IF(A1="No",1,"x")</f><v>x</v></c></row></sheetData><dataValidations><dataValidation prompt="Choose" '
+    'sqref="A1"><formula1>"No,Yes"</formula1></dataValidation></dataValidations></worksheet>',
+    "xl/sheet2.xml": f'<worksheet {SHEETS}><sheetData><row><c t="s"><v>0</v></c></row></sheetData></worksheet>',
+}
+SPREADSHEET = {
+    "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+    "content.xml": f"<office:document-content {ODT}><office:body><office:spreadsheet><table:table><table:table-row>"
+    '<table:table-cell office:value-type="string"><text:p>A <text:span>cell</text:span></text:p></table:table-cell>'
+    '<table:table-cell office:value-type="float" office:value="1"><text:p>1 Euro</text:p></table:table-cell>'
+    "<table:table-cell table:formula='of:=IF([.A1]=&quot;No&quot;;1;2)'><text:p>1</text:p></table:table-cell>"
+    '<table:table-cell office:value-type="string" office:string-value="No"><office:annotation><text:p>Note</text:p>'
+    "</office:annotation><text:p>No</text:p></table:table-cell></table:table-row></table:table></office:spreadsheet>"
+    "</office:body></office:document-content>",
+}
+PRESENTATION = {
+    "mimetype": "application/vnd.oasis.opendocument.presentation",
+    "content.xml": f"<office:document-content {ODT}><office:body><office:presentation><draw:page><draw:frame>"
+    "<draw:text-box><text:p>A title</text:p></draw:text-box></draw:frame></draw:page></office:presentation>"
+    "</office:body></office:document-content>",
+}
+PARTS = {
+    "docx": DOCX,
+    "pptx": PPTX,
+    "odt": OPEN_DOCUMENT,
+    "xlsx": XLSX,
+    "ods": SPREADSHEET,
+    "odp": PRESENTATION,
+}
 # Of each, the members that mutations change most.
-MAIN = {"docx": "word/document.xml", "pptx": "ppt/slides/slide1.xml", "odt": "content.xml"}
+MAIN = {
+    "docx": "word/document.xml",
+    "pptx": "ppt/slides/slide1.xml",
+    "odt": "content.xml",
+    "xlsx": "xl/sharedStrings.xml",
+}
+MAIN |= {"ods": "content.xml", "odp": "content.xml"}
 
 XLIFF_1 = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en" target-language="de"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def arguments(parser: ArgumentParser) -> None:
     what = (
-        "txt, md, html, json, docx, pptx, odt, srt, vtt, po, xliff, properties, strings, arb, resx, strings.xml, "
+        "txt, md, html, json, docx, pptx, xlsx, odt, odp, ods, srt, vtt, po, xliff, properties, strings, arb, resx, strings.xml, "
         "or a folder of such; "
         "others: text, a sentence a line, or TSV or JSONL; may be .xz or .gz (default: stdin)"
     )

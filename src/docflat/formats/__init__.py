@@ -52,6 +52,9 @@ FORMATS: dict[str, str] = {
     ".xlf": "catalogues.xliff:Xliff",
 }
 
+# Those that are zips: their size says little of how much text they have.
+PACKED = tuple(suffix for suffix, where in FORMATS.items() if where.startswith("office."))
+
 # What the class of a format can be told.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "markup.html": ("target_language",),

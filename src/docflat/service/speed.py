@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from docflat.formats import PACKED
+
 _FIRST = 100.0  # characters a second, until something was measured
 _OVERHEAD = 0.02  # seconds of any call
 _SHARE = 0.2  # of the newest measurement in the mean
 _SHORTEST = 40  # characters: the time of less says nothing
-_PACKED = (".docx", ".docm", ".dotx", ".pptx", ".pptm", ".odt")
 _PACKED_TEXT = 0.2  # characters a byte of these, until some were measured: they are packed, and hold more than text
 
 
@@ -26,7 +27,7 @@ class Speed:
             self.characters += _SHARE * (measured - self.characters)
 
     def estimate_file(self, size: int, suffix: str, twice: bool) -> float:
-        share = self.text.get(suffix, _PACKED_TEXT if suffix in _PACKED else 1.0)
+        share = self.text.get(suffix, _PACKED_TEXT if suffix in PACKED else 1.0)
         return self.estimate(int(size * share) * (1 + twice))
 
     def learn_file(self, size: int, suffix: str, characters: int, seconds: float, twice: bool) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-_OFFICE = (".docx", ".docm", ".dotx", ".pptx", ".pptm", ".odt")
+from docflat.formats import PACKED
+
 _MARKUP = 10  # bytes of an office file's XML to a character of text, about
-_CONTENT = ("word/document.xml", "ppt/slides/slide", "content.xml")
+_CONTENT = ("word/document.xml", "ppt/slides/slide", "xl/sharedStrings.xml", "content.xml")
 
 
 def work_of_file(path: Path, size: int) -> int:
     """About its characters; of an office file, whose pictures are no work, by its parts with text."""
-    if path.suffix.lower() not in _OFFICE:
+    if path.suffix.lower() not in PACKED:
         return 1 + size
     try:
         with zipfile.ZipFile(path) as archive:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from docflat.formats.office.inline import Paragraph, Write
 from docflat.formats.office.compared import find_compared
+from docflat.formats.office.inline import Paragraph, Write
 from docflat.formats.office.packages import Office, Place, Seen, mark_copies, plain_attribute, plain_element
 from docflat.formats.office.paragraph_pieces import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.office.styles import Style, Styles, is_typed
@@ -169,7 +169,8 @@ class _Finder:
             else:
                 self._find(child, kept)
         self.places += value if not number and not why else []
-        mark_copies(self._cells, self.places[first:])
+        for place in self.places[first:]:
+            mark_copies(self._cells, [place])
 
     def _paragraph(self, element: Element, kept: str) -> Paragraph:
         style = f"paragraph:{element.attributes.get('text:style-name', '')}"

@@ -136,8 +136,8 @@ Seen = dict[tuple[Segment, ...], "Place"]
 def mark_copies(seen: Seen, places: Sequence[Place]) -> None:
     """Those that show again, for other programs or in another way, what was seen before share its segments."""
     for place in places:
-        if place.copy_of is None and place.segments:
-            place.copy_of = seen.get(tuple(place.segments))
+        if place.copy_of is None and place.segments and (first := seen.get(tuple(place.segments))) is not place:
+            place.copy_of = first
     for place in places:
         seen.setdefault(tuple(place.segments), place)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from docflat.formats.office.compared import literals
@@ -115,6 +116,8 @@ class Workbook(Package):
             self._add_text(cell_text(xml, inline, self._why_kept(inline, kept)))
 
     def _add_text(self, place: Place) -> None:
+        shown = tuple(replace(one, kept="") if one.kept == "hidden" else one for one in place.segments)
+        place.copy_of = self._cells.get(shown)
         mark_copies(self._cells, [place])
         self.add([place])
 
