@@ -24,6 +24,7 @@ from docflat.cli.outputs import add_force, check_file
 from docflat.cli.translate_files import check_options, settle_language, translate_files
 from docflat.cli.translate_jobs import Job, Output, plan_jobs
 from docflat.cli.translate_lines import Limits, Pair
+from docflat.formats import FORMATS
 from docflat.support.console import progress, warn
 from docflat.support.console import shown as display
 from docflat.support.errors import InputError
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
 
 def arguments(parser: ArgumentParser) -> None:
     what = (
-        "txt, md, html, json, docx, pptx, xlsx, odt, odp, ods, srt, vtt, po, xliff, properties, strings, arb, resx, strings.xml, "
-        "or a folder of such; "
+        f"{', '.join(suffix[1:] for suffix in FORMATS)}, or a folder of such; "
         "others: text, a sentence a line, or TSV or JSONL; may be .xz or .gz (default: stdin)"
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help=what)
