@@ -49,11 +49,11 @@ def find_sources(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[
     files: list[File] = []
     skipped: list[str] = []
     named: dict[str, Path] = {}
-    for given in paths:
-        if not given.exists():
-            raise InputError("there is no such file or folder", given)
-        _check_outside(given, out)
-        for path, name in _walk(given, out, settings, skipped):
+    for start in paths:
+        if not start.exists():
+            raise InputError("there is no such file or folder", start)
+        _check_outside(start, out)
+        for path, name in _walk(start, out, settings, skipped):
             if path.is_symlink():
                 _check_outside(path, out)
             if name in named:
@@ -82,23 +82,23 @@ def _file(path: Path, name: str) -> File:
     return File(name, os.path.abspath(path), facts.st_size, facts.st_mtime_ns)
 
 
-def _walk(given: Path, out: Path, settings: Settings, skipped: list[str]) -> Iterator[tuple[Path, str]]:
+def _walk(start: Path, out: Path, settings: Settings, skipped: list[str]) -> Iterator[tuple[Path, str]]:
     """Files and datasets, with their names in the output."""
-    if not given.is_dir():
-        yield given, given.name
+    if not start.is_dir():
+        yield start, start.name
         return
-    if (datasets := _datasets(given)) is not None:
+    if (datasets := _datasets(start)) is not None:
         yield from datasets
         return
     others: Counter[str] = Counter()  # by their endings
-    for path in _below(given, out):
+    for path in _below(start, out):
         if not settings.lines and _kind(path, settings) == "text" and kind_of(path) != ".tsv":
             others[path.suffix.lower() or "without an ending"] += 1
         else:
-            yield path, path.relative_to(given).as_posix()
+            yield path, path.relative_to(start).as_posix()
     if others:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(others.items()))
-        skipped.append(f"{given}: passed over, for these may be text or not (name them, or say --lines): {kinds}")
+        skipped.append(f"{start}: passed over, for these may be text or not (name them, or say --lines): {kinds}")
 
 
 def _datasets(folder: Path) -> list[tuple[Path, str]] | None:
@@ -141,11 +141,11 @@ def _kind(path: Path, settings: Settings) -> Kind:
 def changes(before: Iterable[Source], now: Iterable[Source]) -> list[str]:
     """What has changed in the inputs. Files of the same size and time are taken for the same."""
     was, is_ = ({source.name: source for source in sources} for sources in (before, now))
-    found = [f"{name} was not there" for name in is_.keys() - was.keys()]
-    found += [f"{name} is missing" for name in was.keys() - is_.keys()]
+    differences = [f"{name} was not there" for name in is_.keys() - was.keys()]
+    differences += [f"{name} is missing" for name in was.keys() - is_.keys()]
     for name in was.keys() & is_.keys():
         if was[name].kind != is_[name].kind:
-            found.append(f"{name} was read as {was[name].kind}, is {is_[name].kind}")
+            differences.append(f"{name} was read as {was[name].kind}, is {is_[name].kind}")
         elif was[name].hash != is_[name].hash:
-            found.append(f"{name} has other contents")
-    return sorted(found)
+            differences.append(f"{name} has other contents")
+    return sorted(differences)

@@ -40,13 +40,13 @@ def run(arguments: Namespace) -> None:
     for system in sides[1:] if arguments.show else []:
         texts = _Texts(reference, source, sides[0], system)
         in_sentences, in_documents = differences(reference, sides[0], system)
-        sentences += [texts.sentence(each) for each in in_sentences[: arguments.show]]
-        for found in in_documents[: arguments.show]:
-            within = [each for each in in_sentences if each.document == found.document][: arguments.show]
-            within.sort(key=lambda each: each.sentence or 0)
-            documents.append(texts.place(found) | {"sentences": [texts.sentence(each) for each in within]})
+        sentences += [texts.sentence(one) for one in in_sentences[: arguments.show]]
+        for difference in in_documents[: arguments.show]:
+            within = [one for one in in_sentences if one.document == difference.document][: arguments.show]
+            within.sort(key=lambda one: one.sentence or 0)
+            documents.append(texts.place(difference) | {"sentences": [texts.sentence(one) for one in within]})
     if arguments.json:
-        print_json({"scores": [asdict(each) for each in comparisons], "sentences": sentences, "documents": documents})
+        print_json({"scores": [asdict(one) for one in comparisons], "sentences": sentences, "documents": documents})
         return
     _print_scores(comparisons)
     if sentences:
@@ -65,35 +65,35 @@ class _Texts:
     def __init__(
         self, reference: DocumentFile, source: DocumentFile | None, baseline: DocumentFile, system: DocumentFile
     ) -> None:
-        given = {"source": source, "reference": reference, "baseline": baseline, "system": system}
-        self.sides = {name: side for name, side in given.items() if side is not None}
+        named_texts = {"source": source, "reference": reference, "baseline": baseline, "system": system}
+        self.sides = {name: side for name, side in named_texts.items() if side is not None}
 
-    def place(self, found: Difference) -> Row:
+    def place(self, difference: Difference) -> Row:
         return {
             "system": str(self.sides["system"].file),
-            "document": found.document + 1,
-            "baseline_chrf": found.baseline,
-            "system_chrf": found.system,
+            "document": difference.document + 1,
+            "baseline_chrf": difference.baseline,
+            "system_chrf": difference.system,
         }
 
-    def sentence(self, found: Difference) -> Row:
+    def sentence(self, difference: Difference) -> Row:
         texts = [
             {
                 "side": name,
                 "file": str(side.file),
-                "line": side.lines[found.document][found.sentence or 0],
-                "text": side.documents[found.document][found.sentence or 0],
+                "line": side.lines[difference.document][difference.sentence or 0],
+                "text": side.documents[difference.document][difference.sentence or 0],
             }
             for name, side in self.sides.items()
         ]
-        return self.place(found) | {"texts": texts}
+        return self.place(difference) | {"texts": texts}
 
 
 def _print_scores(comparisons: Sequence[Comparison]) -> None:
     columns = ("metric", "system", "score", "mean", "confidence", "p_bootstrap", "p_randomisation")
-    print_rows([{name: getattr(each, name) for name in columns} for each in comparisons])
+    print_rows([{name: getattr(one, name) for name in columns} for one in comparisons])
     say("")
-    for metric, signature in {each.metric: each.signature for each in comparisons}.items():
+    for metric, signature in {one.metric: one.signature for one in comparisons}.items():
         say(f"{metric}: {signature}")
     say("p_randomisation is two-sided; p_bootstrap, as sacreBLEU computes it, is of one tail: double it for both")
 

@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
-class _Found(NamedTuple):
+class _Sentence(NamedTuple):
     document: int  # from 1
     line: int  # of the reference
     text: str
@@ -54,10 +54,10 @@ def run(arguments: Namespace) -> None:
         warn(f"{system.name} sees no context: every P-CXMI is 0")
     with progress("scoring", 2 * len(reference.sentences)) as advance:
         scored = cxmi(translator, source.documents, reference.documents, advance)
-    found = list(_sentences(source, reference, scored))
+    sentences = list(_sentences(source, reference, scored))
     if arguments.tokens:
-        write_json_lines(arguments.tokens, (record for one in found for record in _tokens(one)))
-    means, words = _means(found), _words(found, arguments.show)
+        write_json_lines(arguments.tokens, (record for one in sentences for record in _tokens(one)))
+    means, words = _means(sentences), _words(sentences, arguments.show)
     line = signature_of_text(source.sentences, reference.sentences, translator)
     if arguments.json:
         print_json({"signature": line, "means": means, "words": words})
@@ -69,35 +69,35 @@ def run(arguments: Namespace) -> None:
     say("", line)
 
 
-def _sentences(source: DocumentFile, reference: DocumentFile, scored: list[list[SentenceCXMI]]) -> Iterator[_Found]:
+def _sentences(source: DocumentFile, reference: DocumentFile, scored: list[list[SentenceCXMI]]) -> Iterator[_Sentence]:
     """Those with words on both sides; an empty one is context, and says nothing itself."""
     sides = zip(source.documents, reference.documents, reference.lines, scored, strict=True)
     for number, (originals, texts, lines, document) in enumerate(sides, 1):
         for original, text, line, one in zip(originals, texts, lines, document, strict=True):
             if original.strip() and text.strip():
-                yield _Found(number, line, text, one)
+                yield _Sentence(number, line, text, one)
 
 
-def _means(found: list[_Found]) -> list[Record]:
+def _means(sentences: list[_Sentence]) -> list[Record]:
     """Over tokens, the end of each sentence among them, and over sentences."""
-    given = sum(sum(one.scored.with_context) for one in found)
-    alone = sum(sum(one.scored.without) for one in found)
-    tokens = sum(len(one.scored.pieces) for one in found)
+    in_context = sum(sum(one.scored.with_context) for one in sentences)
+    alone = sum(sum(one.scored.without) for one in sentences)
+    tokens = sum(len(one.scored.pieces) for one in sentences)
     return [
         {
             "per": unit,
             "number": number,
-            "log p with context": given / number,
+            "log p with context": in_context / number,
             "log p without": alone / number,
-            "P-CXMI": (given - alone) / number,
+            "P-CXMI": (in_context - alone) / number,
         }
-        for unit, number in (("token", tokens), ("sentence", len(found)))
+        for unit, number in (("token", tokens), ("sentence", len(sentences)))
     ]
 
 
-def _words(found: list[_Found], show: int) -> list[Record]:
+def _words(sentences: list[_Sentence], show: int) -> list[Record]:
     """The words that gain most."""
-    words = ((value, word, one) for one in found for word, value in one.scored.words())
+    words = ((value, word, one) for one in sentences for word, value in one.scored.words())
     highest = sorted(words, key=lambda each: -each[0])[:show]
     return [
         {"word": word, "P-CXMI": value, "document": one.document, "line": one.line, "sentence": one.text}
@@ -105,15 +105,15 @@ def _words(found: list[_Found], show: int) -> list[Record]:
     ]
 
 
-def _tokens(one: _Found) -> Iterator[Record]:
+def _tokens(one: _Sentence) -> Iterator[Record]:
     columns = zip(one.scored.pieces, one.scored.with_context, one.scored.without, one.scored.values, strict=True)
-    for place, (piece, given, alone, value) in enumerate(columns, 1):
+    for place, (piece, in_context, alone, value) in enumerate(columns, 1):
         yield {
             "document": one.document,
             "line": one.line,
             "place": place,
             "token": piece,
-            "with_context": given,
+            "with_context": in_context,
             "without": alone,
             "cxmi": value,
         }

@@ -57,23 +57,23 @@ def run(arguments: Namespace) -> None:
             for example in find_examples(document, genders, arguments.context):
                 text = (example.source_context, example.target_context, example.source, example.reference)
                 examples.setdefault(text, replace(example, fields={**example.fields, "file": file.name}))
-    found = list(examples.values())
-    kept = choose(found, arguments.balance, arguments.limit, arguments.seed)
+    candidates = list(examples.values())
+    chosen_examples = choose(candidates, arguments.balance, arguments.limit, arguments.seed)
     counts = [
         {
             "pronoun": pronoun,
-            "found": sum(example.fields["pronoun"] == pronoun for example in found),
-            "kept": sum(example.fields["pronoun"] == pronoun for example in kept),
+            "found": sum(example.fields["pronoun"] == pronoun for example in candidates),
+            "kept": sum(example.fields["pronoun"] == pronoun for example in chosen_examples),
             "of known distance": sum(
-                example.fields["pronoun"] == pronoun and "distance" in example.fields for example in kept
+                example.fields["pronoun"] == pronoun and "distance" in example.fields for example in chosen_examples
             ),
         }
         for pronoun in ("er", "sie", "es")
     ]
-    if not kept:
+    if not chosen_examples:
         numbers = ", ".join(f"{row['found']} of {row['pronoun']}" for row in counts)
         raise InputError(f"nothing to write: found {numbers}", arguments.out)
-    write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in kept))
+    write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in chosen_examples))
     print_rows(counts, arguments.json, title=str(arguments.out))
 
 
@@ -104,22 +104,22 @@ def _build_words(arguments: Namespace, corpora: list[FilePair]) -> None:
         ]
     translations, genders = NounTranslations(texts), Genders(target for _, target in texts)
     with progress("finding nouns") as advance:
-        found = [
+        candidates = [
             replace(example, fields={**example.fields, "file": file.name})
             for file, document in _documents(corpora, advance)
             for example in find_choices(document, translations, genders, MOST_BACK)
         ]
-    kept = choose_even(found, arguments.seed) if arguments.balance else found
-    kept = draw(kept, arguments.limit, arguments.seed)
-    if not kept:
-        raise InputError(f"nothing to write: found {len(found)} nouns", arguments.out)
-    write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in kept))
+    chosen_examples = choose_even(candidates, arguments.seed) if arguments.balance else candidates
+    chosen_examples = draw(chosen_examples, arguments.limit, arguments.seed)
+    if not chosen_examples:
+        raise InputError(f"nothing to write: found {len(candidates)} nouns", arguments.out)
+    write_whole(arguments.out, "".join(f"{to_json(example)}\n" for example in chosen_examples))
     rows = []
     for first, _ in RANGES:
         name = range_of(first)
-        of_range = [one for one in found if one.fields["range"] == name]
+        of_range = [one for one in candidates if one.fields["range"] == name]
         usual = sum(one.fields["usual"] == "yes" for one in of_range)
-        chosen = sum(one.fields["range"] == name for one in kept)
+        chosen = sum(one.fields["range"] == name for one in chosen_examples)
         rows.append({"sentences back": name, "found": len(of_range), "usual translation": usual, "kept": chosen})
     print_rows(rows, arguments.json, title=str(arguments.out))
 

@@ -52,8 +52,8 @@ class Verb:
     @property
     def command(self) -> Command:
         """Imported when it is asked for: nobody waits for what other verbs import."""
-        found: Any = import_module(f"docflat.cli.{self.module}")
-        return cast(Command, found)
+        command: Any = import_module(f"docflat.cli.{self.module}")
+        return cast(Command, command)
 
 
 VERBS: tuple[Verb, ...] = (

@@ -46,11 +46,11 @@ def run(arguments: Namespace) -> None:
         flat_model(translator.model)
         name = document.name or f"document {arguments.document} of {arguments.source.name}"
         try:
-            found = inspect(translator, document.source, document.target, arguments.window, name)
+            inspection = inspect(translator, document.source, document.target, arguments.window, name)
         except InputError as error:
             raise InputError(str(error), arguments.source, document.line) from None
-        _write(found, folder)
-    _report(found)
+        _write(inspection, folder)
+    _report(inspection)
     say("", f"{arguments.out / 'inspect.html'} shows it")
 
 
@@ -64,19 +64,19 @@ def _read(arguments: Namespace) -> Document:
     return documents[-1]
 
 
-def _write(found: Inspection, folder: Path) -> None:
+def _write(inspection: Inspection, folder: Path) -> None:
     from docflat.evaluation.inspection_page import draw, page
 
-    text = json.dumps(found.to_mapping(), ensure_ascii=False)
+    text = json.dumps(inspection.to_mapping(), ensure_ascii=False)
     (folder / "inspect.json").write_text(text + "\n", encoding="utf-8")
-    (folder / "inspect.html").write_text(page(found), encoding="utf-8")
-    for name, side in found.sides().items():
-        draw(side, f"{found.system}, {name} side", folder / f"{name}.png")
+    (folder / "inspect.html").write_text(page(inspection), encoding="utf-8")
+    for name, side in inspection.sides().items():
+        draw(side, f"{inspection.system}, {name} side", folder / f"{name}.png")
 
 
-def _report(found: Inspection) -> None:
+def _report(inspection: Inspection) -> None:
     rows = []
-    for name, side in found.sides().items():
+    for name, side in inspection.sides().items():
         openings = side.openings()
         rows.append(
             {
@@ -87,4 +87,4 @@ def _report(found: Inspection) -> None:
                 "mean gate": sum(openings) / len(openings) if openings else None,
             }
         )
-    print_rows(rows, title=f"{found.system}: {found.document}")
+    print_rows(rows, title=f"{inspection.system}: {inspection.document}")

@@ -80,10 +80,10 @@ def check_stdout(file: Path | None) -> None:
 def identity(file: Path) -> Identity | None:
     """What names, links and hard links of one file have in common; None: there is no such file."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _paths(values: Iterable[object]) -> Iterator[Path]:

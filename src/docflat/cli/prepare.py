@@ -102,11 +102,11 @@ def pairs(arguments: Namespace, prefix: str = "") -> list[FilePair]:
     """What the options name."""
     from docflat.data.documents import FilePair
 
-    given = vars(arguments)
-    sources = given[f"{prefix}source"]
+    values = vars(arguments)
+    sources = values[f"{prefix}source"]
     others = []
     for what in ("target", "docids", "starts"):
-        files = given[f"{prefix}{what}"]
+        files = values[f"{prefix}{what}"]
         if files and len(files) != len(sources):
             options = f"--{prefix}{what} and --{prefix}source".replace("_", "-")
             raise InputError(f"{options} must name as many files: {len(files)} and {len(sources)} are given")

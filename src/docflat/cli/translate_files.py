@@ -80,7 +80,7 @@ def read_glossary(path: Path) -> dict[str, str]:
     from docflat.formats.safe_reading import read_file, read_text
     from docflat.translation.glossary import find_fault
 
-    found: dict[str, str] = {}
+    terms: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, line in enumerate(read_text(read_file(path), str(path))[0].split("\n"), 1):
         if not line.strip():
@@ -92,12 +92,12 @@ def read_glossary(path: Path) -> dict[str, str]:
         term, translation = " ".join(cells[0].split()), cells[1].strip()
         if fault := find_fault(term, translation):
             raise InputError(fault, path, number)
-        if found.setdefault(term, translation) != translation:
+        if terms.setdefault(term, translation) != translation:
             raise InputError(f"another translation of {term!r} than in line {lines[term]}", path, number)
         lines.setdefault(term, number)
-    if not found:
+    if not terms:
         raise InputError("there are no terms in this file", path)
-    return found
+    return terms
 
 
 @dataclass(frozen=True)

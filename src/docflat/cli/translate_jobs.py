@@ -70,12 +70,12 @@ class Job:
 
 def plan_jobs(arguments: Namespace) -> list[Job]:
     """What is to be translated, and where it goes."""
-    given: list[Path | None] = [None if file == Path("-") else file for file in arguments.files] or [None]
-    files = [file for file in given if file is not None]
+    named: list[Path | None] = [None if file == Path("-") else file for file in arguments.files] or [None]
+    files = [file for file in named if file is not None]
     out: Output | None = arguments.out
     if not files:
         return [Job(None, out.path if out else None, True)]
-    if len(files) < len(given):
+    if len(files) < len(named):
         raise InputError("stdin goes with no other file")
     if len(files) == 1 and not files[0].is_dir() and not (out and out.is_folder):
         _explain_text(files[0])
@@ -127,14 +127,14 @@ def _structure(file: Path) -> str:
     return ""
 
 
-def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
+def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
     """Files, each with its path below the output folder. Of a folder, those of known formats."""
-    if not given.is_dir():
-        yield given, Path(given.name)
+    if not named.is_dir():
+        yield named, Path(named.name)
         return
-    found = []
+    readable = []
     others: Counter[str] = Counter()  # by their endings
-    for file in sorted(given.rglob("*")):
+    for file in sorted(named.rglob("*")):
         # Translations of an earlier run may lie there too.
         if (
             file.name == NOTES
@@ -149,13 +149,13 @@ def _walk(given: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
             why = f"its name says that it is a translation of {original.name}"
             report(f"{file}: skipped, for {why} (name it to translate it)")
         else:
-            found.append(file)
+            readable.append(file)
     if others:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(others.items()))
-        report(f"{given}: skipped, for these are files of no format that docflat reads: {kinds}")
-    if not found:
-        raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", given)
-    yield from ((file, file.relative_to(given)) for file in found)
+        report(f"{named}: skipped, for these are files of no format that docflat reads: {kinds}")
+    if not readable:
+        raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", named)
+    yield from ((file, file.relative_to(named)) for file in readable)
 
 
 def _original(file: Path, arguments: Namespace) -> Path | None:

@@ -56,9 +56,9 @@ class SentencePieces(Subwords):
             code = _LANGUAGE.match(text)
             codes.append([code[0]] if code else [])
             rest.append(text[code.end() :] if code else text)
-        found = self._processors[number].encode(rest, out_type=str)
+        encoded = self._processors[number].encode(rest, out_type=str)
         return [
-            [ids.get(piece, UNKNOWN) for piece in (*code, *pieces)] for code, pieces in zip(codes, found, strict=True)
+            [ids.get(piece, UNKNOWN) for piece in (*code, *pieces)] for code, pieces in zip(codes, encoded, strict=True)
         ]
 
     def decode(self, ids: Sequence[int], side: SideName = "target") -> str:

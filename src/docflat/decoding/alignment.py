@@ -89,7 +89,7 @@ def _same_words(source: Sequence[str], target: Sequence[str]) -> Links:
             # Short words that look the same may be different ones: "in", "die", "am".
             if len(word) > 3 or not word.isalpha() or not word.islower():
                 side[word].append(place)
-    common = [word for word, found in places[0].items() if len(found) == len(places[1].get(word, ()))]
+    common = [word for word, its_places in places[0].items() if len(its_places) == len(places[1].get(word, ()))]
     return [link for word in common for link in zip(places[0][word], places[1][word], strict=True)]
 
 
@@ -131,11 +131,11 @@ class Aligner:
         most = self.model.config.rows.max_tokens - 3
         known = [number for number, pair in enumerate(texts) if pair is not None and pair.longest <= most]
         chosen = [pair for pair in (texts[number] for number in known) if pair is not None]
-        found: list[Weights | None] = [None] * len(pairs)
+        by_pair: list[Weights | None] = [None] * len(pairs)
         made = (self._word_weights(batch, self.view) for batch in _batches(chosen))
         for number, weights in zip(known, chain.from_iterable(made), strict=False):
-            found[number] = weights
-        return found
+            by_pair[number] = weights
+        return by_pair
 
     def agreements(self, sample: Sequence[_Pair], views: Sequence[AlignmentView]) -> dict[AlignmentView, int]:
         """How many words each view agrees about with what leaving out source words does to their probability."""
@@ -164,12 +164,12 @@ class Aligner:
         source = flatten_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True)
         target = flatten_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False)
         weights = self.model.engine.source_weights(source, target, view.layer)
-        for found, pair in zip(weights, pairs, strict=False):
+        for attention, pair in zip(weights, pairs, strict=False):
             # Of the source: a start symbol before, the end and perhaps a slot after.
-            first = len(found) - len(pair.target.ids) - (not view.reading)
-            found = found[first : first + len(pair.target.ids), 1 : len(pair.source.ids) + 1]
+            first = len(attention) - len(pair.target.ids) - (not view.reading)
+            attention = attention[first : first + len(pair.target.ids), 1 : len(pair.source.ids) + 1]
             said = pair.target.shares()
-            yield said.T @ found @ pair.source.shares() / np.maximum(1, said.sum(0))[:, None]
+            yield said.T @ attention @ pair.source.shares() / np.maximum(1, said.sum(0))[:, None]
 
 
 def _batches(pairs: Sequence[_Pair]) -> Iterator[list[_Pair]]:

@@ -206,8 +206,8 @@ class Passes:
             context = TargetContext(self._target(target, so_far), last)
         encoded = encoded.take(own, so_far.context[last] + 1)
         lengths = [len(window.current) for window in windows]
-        found = self._translate(lengths, so_far.take(last), encoded, target, context)
-        return [hypothesis.tokens for hypothesis in found]
+        hypotheses = self._translate(lengths, so_far.take(last), encoded, target, context)
+        return [hypothesis.tokens for hypothesis in hypotheses]
 
     def _encode(self, source: SentenceList, rows: Rows) -> Encoded:
         return self.engine.encode(self._source(source, rows))
@@ -230,8 +230,8 @@ class Passes:
     ) -> None:
         """Translate `sentences`, whose rows have their context in `target`."""
         lengths = (walk.source.ends[sentences + 1] - walk.source.ends[sentences]).tolist()
-        found = self._translate(lengths, rows, encoded, target, context)
-        for sentence, hypothesis in zip(sentences, found, strict=True):
+        hypotheses = self._translate(lengths, rows, encoded, target, context)
+        for sentence, hypothesis in zip(sentences, hypotheses, strict=True):
             walk.target[sentence], walk.log_probabilities[sentence] = hypothesis.tokens, hypothesis.log_probabilities
 
     def _translate(

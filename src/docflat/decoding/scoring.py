@@ -83,13 +83,13 @@ class Scorer:
         sizes = np.array([len(document) for document in sources], dtype=np.int64)
         rows = self._document_rows(sizes, context)
         rows = trim(rows, source, target, self.rows.max_tokens, self.layout.target_context)
-        found: list[Scored] = []
+        scored: list[Scored] = []
         for part in self._batches(rows, source, target):
             batch = flatten_batch(source, target, part, self.layout)
-            found += score_target(self.engine, self.engine.encode(batch.source), batch.target, batch.labels)
+            scored += score_target(self.engine, self.engine.encode(batch.source), batch.target, batch.labels)
             done(len(part))
         bounds = np.cumsum([0, *sizes])
-        return [found[a:b] for a, b in pairwise(bounds)]
+        return [scored[a:b] for a, b in pairwise(bounds)]
 
     def _document_rows(self, sizes: Array, context: bool) -> Rows:
         document = np.repeat(np.arange(len(sizes)), sizes)
@@ -120,7 +120,7 @@ class Scorer:
 
         An example sees its own context and nothing else of the batch.
         """
-        found: list[list[Scored]] = []
+        scored: list[list[Scored]] = []
         running: _Running | None = None
         start = tokens = 0
         for end, example in enumerate(examples):
@@ -130,12 +130,12 @@ class Scorer:
             before, running = running, self._start(examples[start : end + 1])
             start, tokens = end + 1, 0
             if before is not None:  # a GPU works on the next batch meanwhile
-                found += before.scored()
+                scored += before.scored()
                 done(len(before.counts))
         if running is not None:
-            found += running.scored()
+            scored += running.scored()
             done(len(running.counts))
-        return found
+        return scored
 
     def among(
         self,
@@ -164,11 +164,11 @@ class Scorer:
         rows = Rows(*(np.array(column, dtype=np.int64) for column in zip(*columns, strict=True)))
         sides = SentenceList(source), SentenceList(target)
         rows = trim(rows, *sides, self.rows.max_tokens, self.layout.target_context)
-        found: list[Scored] = []
+        scored: list[Scored] = []
         for part in self._batches(rows, *sides):
             batch = flatten_batch(*sides, part, self.layout)
-            found += score_target(self.engine, self.engine.encode(batch.source), batch.target, batch.labels)
-        each = (one for one, wanted in zip(found, last, strict=True) if wanted)
+            scored += score_target(self.engine, self.engine.encode(batch.source), batch.target, batch.labels)
+        each = (one for one, wanted in zip(scored, last, strict=True) if wanted)
         return [[next(each) for _ in example.translations] for example in examples]
 
     def _start(self, examples: Sequence[Candidates]) -> _Running:

@@ -96,12 +96,12 @@ class DiscourseF1(Metric):
 
 def _words(text: str) -> list[tuple[str, bool]]:
     """Words, and whether a sentence may start with each: a capital there says nothing."""
-    found, starts = [], True
+    words_in_case, starts = [], True
     for word in _WORD.findall(text):
         if word[0].isalpha():
-            found.append((word, starts))
+            words_in_case.append((word, starts))
         starts = word in _OPENERS
-    return found
+    return words_in_case
 
 
 def _is_pronoun(word: str, starts: bool) -> bool:

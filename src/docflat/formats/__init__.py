@@ -76,11 +76,11 @@ def find_format(path: str | Path, **options: Any) -> Format:
         raise InputError(f"no format for files ending in {suffix!r}; there are {', '.join(FORMATS)}", path)
     module, name = FORMATS[suffix].split(":")
     try:
-        found: Format = getattr(import_module(f"docflat.formats.{module}"), name)(**options)
+        reader: Format = getattr(import_module(f"docflat.formats.{module}"), name)(**options)
     except ModuleNotFoundError as error:
         package = (error.name or "docflat").partition(".")[0]
         if package == "docflat":
             raise
         advice = "which comes with docflat: pip install --upgrade docflat"
         raise InputError(f"{suffix} files need {package}, {advice}", path) from None
-    return found
+    return reader

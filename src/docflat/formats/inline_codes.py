@@ -37,8 +37,8 @@ def read_tokens(tokens: Iterable[Token]) -> tuple[str, list[Span]]:
     tokens = list(tokens)
     text: list[str] = []
     length = 0
-    found: list[Span] = []  # in the order they start
-    unclosed: list[tuple[int, Token]] = []  # where its span is in `found`
+    spans: list[Span] = []  # in the order they start
+    unclosed: list[tuple[int, Token]] = []  # where its span is in `spans`
     pairs = _find_pairs(tokens)
     for number, token in enumerate(tokens):
         if token.kind == "text":
@@ -46,24 +46,24 @@ def read_tokens(tokens: Iterable[Token]) -> tuple[str, list[Span]]:
             length += len(token.raw)
         elif token.kind == "word":
             code = Code(token.raw, is_word=True)
-            found.append(Span(length, length + len(token.key), code, opaque=True, depth=len(unclosed)))
+            spans.append(Span(length, length + len(token.key), code, opaque=True, depth=len(unclosed)))
             text.append(token.key)
             length += len(token.key)
         elif number not in pairs:
-            found.append(Span(length, length, Code(token.raw), depth=len(unclosed)))
+            spans.append(Span(length, length, Code(token.raw), depth=len(unclosed)))
         elif token.kind == "open":
-            found.append(Span(length, length, Code(token.raw), depth=len(unclosed)))
-            unclosed.append((len(found) - 1, token))
+            spans.append(Span(length, length, Code(token.raw), depth=len(unclosed)))
+            unclosed.append((len(spans) - 1, token))
         else:
             place, opening = unclosed.pop()
-            start = found[place].start
+            start = spans[place].start
             if start < length:
                 code = Code(opening.raw, token.raw)
-                found[place] = replace(found[place], end=length, tag=code, opaque=opening.opaque)
+                spans[place] = replace(spans[place], end=length, tag=code, opaque=opening.opaque)
             else:  # A pair around nothing is one point, with the points inside it.
-                inside = "".join(span.tag.opening for span in found[place:])
-                found[place:] = [replace(found[place], tag=Code(inside + token.raw))]
-    return "".join(text), found
+                inside = "".join(span.tag.opening for span in spans[place:])
+                spans[place:] = [replace(spans[place], tag=Code(inside + token.raw))]
+    return "".join(text), spans
 
 
 def _find_pairs(tokens: Sequence[Token]) -> set[int]:
@@ -125,16 +125,16 @@ def write_codes(
 
 def _clip(segment: Segment, start: int, end: int) -> list[Span]:
     """The codes of this stretch, cut at its ends."""
-    found = []
+    spans = []
     for span in segment.spans:
         if not isinstance(span.tag, Code):
             continue
         if span.start == span.end:
             if start <= span.start <= end:
-                found.append(span)
+                spans.append(span)
         elif span.start < end and span.end > start:
-            found.append(replace(span, start=max(start, span.start), end=min(end, span.end)))
-    return found
+            spans.append(replace(span, start=max(start, span.start), end=min(end, span.end)))
+    return spans
 
 
 def restore_codes(own: Segment, translated: Segment, pairs: bool) -> Segment:

@@ -19,15 +19,15 @@ _REACH = 12  # candidates to either side of a place: enough, and the search stay
 
 def find_breaks(text: str, whole: Sequence[tuple[int, int]] = ()) -> list[Break]:
     """Where a text may be broken: between words, not inside the ranges `whole`."""
-    found = {match.span() for match in _BLANKS.finditer(text)}
+    breaks = {match.span() for match in _BLANKS.finditer(text)}
     for match in _WIDE.finditer(text):
         for place in (match.start(), match.end()):
             before, after = text[max(0, place - 1) : place], text[place : place + 1]
             if not (before.isspace() or after.isspace() or after in _NOT_FIRST or before in _NOT_LAST):
-                found.add((place, place))
+                breaks.add((place, place))
     first, last = len(text) - len(text.lstrip()), len(text.rstrip())
     inside = {place for start, end in whole for place in range(start + 1, end)}
-    return sorted((a, b) for a, b in found if first < a and b < last and a not in inside and b not in inside)
+    return sorted((a, b) for a, b in breaks if first < a and b < last and a not in inside and b not in inside)
 
 
 def choose_breaks(text: str, places: Sequence[float], width: int, whole: Sequence[tuple[int, int]] = ()) -> list[Break]:

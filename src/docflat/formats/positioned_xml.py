@@ -42,10 +42,10 @@ class Element:
 
     def find(self, *path: str) -> Element | None:
         """The first child of this tag, its first child of the next tag, and so on along the path."""
-        found: Element | None = self
+        match: Element | None = self
         for tag in path:
-            found = None if found is None else next((child for child in found if child.tag == tag), None)
-        return found
+            match = None if match is None else next((child for child in match if child.tag == tag), None)
+        return match
 
     def walk(self) -> Iterator[Element]:
         """This element and all inside it, in the order they start."""
@@ -84,22 +84,22 @@ class Xml:
 
     def name(self, element: Element) -> bytes:
         """The name in the bytes, with the file's own prefix."""
-        found = _NAME.match(self.data, element.start + 1)
-        assert found is not None
-        return found.group()
+        match = _NAME.match(self.data, element.start + 1)
+        assert match is not None
+        return match.group()
 
     def attribute(self, element: Element, name: bytes) -> tuple[int, int] | None:
         """Where the value of an attribute stands, between its quotes; `name` is that in the bytes."""
         tag = _end_of_tag(self.data, element.start)
-        for found in _ATTRIBUTE.finditer(self.data, element.start + 1 + len(self.name(element)), tag):
-            if found[1] == name:
-                return found.start(2) + 1, found.end(2) - 1
+        for match in _ATTRIBUTE.finditer(self.data, element.start + 1 + len(self.name(element)), tag):
+            if match[1] == name:
+                return match.start(2) + 1, match.end(2) - 1
         return None
 
     def declares(self, start: int, end: int) -> bool:
         """Whether tags in these bytes declare a namespace that the root does not: what is inside may need them."""
         root = self.data[self.root.start : self.root.inner]
-        return any(found not in root for found in _DECLARATION.findall(self.data, start, end))
+        return any(match not in root for match in _DECLARATION.findall(self.data, start, end))
 
     def change(self, start: int, end: int, data: bytes) -> None:
         """Put these bytes in that place. Inner places are changed before outer ones, earlier before later."""
@@ -151,17 +151,17 @@ class _Names(dict[str, str]):
 def _encoding(data: bytes, file: str) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    found = _ENCODING.match(data.removeprefix(b"\xef\xbb\xbf"))
-    name = found[1].decode().lower() if found else "utf-8"
+    match = _ENCODING.match(data.removeprefix(b"\xef\xbb\xbf"))
+    name = match[1].decode().lower() if match else "utf-8"
     if name not in _ENCODINGS:
         raise InputError(f"is XML in {name}, which is not read", file)
     return _ENCODINGS[name]
 
 
 def _end_of_tag(data: bytes, start: int) -> int:
-    found = _TAG.match(data, start)
-    assert found is not None  # expat has seen it
-    return found.end()
+    match = _TAG.match(data, start)
+    assert match is not None  # expat has seen it
+    return match.end()
 
 
 def _parse(data: bytes, file: str, names: _Names, allows_doctype: bool) -> Element:

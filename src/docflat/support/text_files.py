@@ -94,13 +94,13 @@ def lines_of(file: Path | BinaryIO, name: Path) -> Iterator[str]:
 def check_ordinary(path: Path, most: int) -> None:
     """Refuse what cannot be read whole: a pipe, a device, a file of more than so many bytes; a lack shows later."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return
-    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise InputError("is no ordinary file", path)
-    if found.st_size > most:
-        raise InputError(f"has {found.st_size} bytes; {most} are the most", path)
+    if status.st_size > most:
+        raise InputError(f"has {status.st_size} bytes; {most} are the most", path)
 
 
 def chunks_of(file: Path | BinaryIO, name: Path) -> Iterator[bytes]:

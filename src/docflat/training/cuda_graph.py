@@ -140,14 +140,14 @@ def fill(batch: Batch, shapes: Shapes) -> Batch:
 
 def pack(batch: Batch) -> list[Tensor]:
     """All its tensors one after the other, in one for each type: what is copied at once."""
-    found: dict[torch.dtype, list[Tensor]] = {}
+    by_type: dict[torch.dtype, list[Tensor]] = {}
 
     def put(tensor: Tensor) -> Tensor:
-        found.setdefault(tensor.dtype, []).append(tensor)
+        by_type.setdefault(tensor.dtype, []).append(tensor)
         return tensor
 
     batch.map_tensors(put)
-    return [torch.cat(tensors) for tensors in found.values()]
+    return [torch.cat(tensors) for tensors in by_type.values()]
 
 
 def unpack(packed: list[Tensor], like: Batch) -> Batch:

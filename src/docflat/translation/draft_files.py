@@ -123,13 +123,13 @@ class TextPairs:
 
     def changes(self, revisions: Sequence[Sequence[Revision]]) -> list[list[Change]]:
         """Of each text, in their order."""
-        found: list[list[Change]] = [[] for _ in range(self.size)]
+        changes_by_text: list[list[Change]] = [[] for _ in range(self.size)]
         for places, document in zip(self.places, revisions, strict=True):
             for (number, start), revision in zip(places, document, strict=True):
                 for change in revision.edit.variant.changes if revision.edit is not None else ():
                     first, last = change.place
-                    found[number].append(replace(change, place=(start + first, start + last)))
-        return found
+                    changes_by_text[number].append(replace(change, place=(start + first, start + last)))
+        return changes_by_text
 
 
 class FormattedDrafts:

@@ -26,5 +26,5 @@ def has_int8() -> bool:
     made = graph.add_microsoft("MatMulIntegerToFloat", "x", "columns", one, scales, zero)
     graph.output(made, "y", FLOAT, "rows", outer)
     inputs = {"x": np.full((5, inner), 255, dtype=np.uint8), "columns": np.full((inner, outer), 127, dtype=np.int8)}
-    (found,) = Session(graph, 1).run(["y"], inputs)
-    return bool((found == 127 * 127 * inner).all())
+    (products,) = Session(graph, 1).run(["y"], inputs)
+    return bool((products == 127 * 127 * inner).all())

@@ -169,20 +169,20 @@ def _score_in_company(
     chance: random.Random,
     done: Callable[[int], None],
 ) -> Scores:
-    found: Scores = []
+    totals: Scores = []
     for start in range(0, len(candidates), 500):  # each stands in memory as often as its company is large
         numbers = range(start, min(start + 500, len(candidates)))
         others = [[candidates[n] for n in _others(chance, number, len(candidates), company)] for number in numbers]
         scored = Scorer(translator.model).among([candidates[n] for n in numbers], others)
-        found += [[(one.total, len(one.log_probabilities)) for one in each] for each in scored]
+        totals += [[(one.total, len(one.log_probabilities)) for one in each] for each in scored]
         done(len(numbers))
-    return found
+    return totals
 
 
 def _score_in_document(
     translator: Translator, examples: Sequence[ContrastiveExample], company: int, done: Callable[[int], None]
 ) -> Scores:
-    found: Scores = []
+    totals: Scores = []
     for example in examples:
         before = range(max(0, len(example.source_context) - company), len(example.source_context))
         rows = [
@@ -197,9 +197,9 @@ def _score_in_document(
         ]
         *others, candidates = encode_examples(translator, [*rows, example])
         (scored,) = Scorer(translator.model).among([candidates], [others])
-        found.append([(one.total, len(one.log_probabilities)) for one in scored])
+        totals.append([(one.total, len(one.log_probabilities)) for one in scored])
         done(1)
-    return found
+    return totals
 
 
 def _others(chance: random.Random, number: int, total: int, company: int) -> list[int]:

@@ -127,7 +127,7 @@ def range_of(back: int) -> str:
 
 
 def replace_last(text: str, word: str, other: str) -> str:
-    places = [found.span() for found in WORD.finditer(text) if found[0] == word]
+    places = [match.span() for match in WORD.finditer(text) if match[0] == word]
     start, end = places[-1]
     return text[:start] + other + text[end:]
 

@@ -154,22 +154,22 @@ class Catalogue:
         if self.header is None or not self.target_language:
             return []
         place = self.header.texts["msgstr"]
-        found = re.compile(r'(?<=")Language: *(?=\\n")').search(self.text, place.start, place.end)
-        return [(*found.span(), f"Language: {self.target_language}")] if found else []
+        match = re.compile(r'(?<=")Language: *(?=\\n")').search(self.text, place.start, place.end)
+        return [(*match.span(), f"Language: {self.target_language}")] if match else []
 
     def _encode(self, text: str) -> bytes:
         """In the charset of the file, or in UTF-8 if that cannot hold the translations; the header then says so."""
         if self.header is not None:
             place = self.header.texts["msgstr"]
-            found = re.compile(r"(?<=charset=)[\w.:-]+").search(
+            match = re.compile(r"(?<=charset=)[\w.:-]+").search(
                 text, place.start, place.end + len(self.target_language)
             )
-            named = "" if found is None else found[0]
+            named = "" if match is None else match[0]
             try:
                 if named != "CHARSET" or text.isascii():
                     return text.encode(self.charset)
             except UnicodeEncodeError:
                 pass
-            if found is not None:
-                text = f"{text[: found.start()]}UTF-8{text[found.end() :]}"
+            if match is not None:
+                text = f"{text[: match.start()]}UTF-8{text[match.end() :]}"
         return text.encode("utf-8", "replace")

@@ -73,8 +73,8 @@ def decode_po(data: bytes, file: str) -> tuple[str, str]:
     """The text, and the charset that the header names; UTF-8 where it names none."""
     first, second = [*(match.start() for match in islice(_MSGID.finditer(data), 2)), len(data), len(data)][:2]
     # Other entries may speak of charsets, too.
-    found = _CHARSET.search(data, first, second) if _HEADER.match(data, first) else None
-    name = found[1].decode("ascii", "replace") if found and found[1] != b"CHARSET" else "utf-8"
+    match = _CHARSET.search(data, first, second) if _HEADER.match(data, first) else None
+    name = match[1].decode("ascii", "replace") if match and match[1] != b"CHARSET" else "utf-8"
     charset = find_codec(name)
     if not charset:
         raise InputError(f"has a charset that is not known: {name}", file)

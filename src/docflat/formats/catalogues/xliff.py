@@ -244,8 +244,8 @@ def _opened(tag: bytes) -> bytes:
 def _set(tag: bytes, name: bytes, value: str) -> bytes:
     """A start tag with this attribute."""
     text = name + b'="' + write_value(value) + b'"'
-    found = re.search(rb"(?<=\s)" + name + rb"""\s*=\s*("[^"]*"|'[^']*')""", tag)
-    if found:
-        return tag[: found.start()] + text + tag[found.end() :]
+    match = re.search(rb"(?<=\s)" + name + rb"""\s*=\s*("[^"]*"|'[^']*')""", tag)
+    if match:
+        return tag[: match.start()] + text + tag[match.end() :]
     end = len(tag) - (2 if tag.endswith(b"/>") else 1)
     return tag[:end].rstrip() + b" " + text + tag[end:]

@@ -56,20 +56,20 @@ def _admonition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    found = _match(state, start, _NOTE)
-    if found is None:
+    match = _match(state, start, _NOTE)
+    if match is None:
         return False
     if not silent:
-        _after(state, found, start, end)
+        _after(state, match, start, end)
     return True
 
 
 def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    found = _match(state, start, _DEFINITION)
-    if found is None:
+    match = _match(state, start, _DEFINITION)
+    if match is None:
         return False
     if not silent:
-        _after(state, found, start, end)
+        _after(state, match, start, end)
     return True
 
 
@@ -105,10 +105,10 @@ def _indented(state: StateBlock, first: int, line: int, end: int) -> None:
 def _formula(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
-    found = _FORMULA.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _FORMULA.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
-        state.push("formula", "", 0).content = found[0]
-    state.pos = found.end()
+        state.push("formula", "", 0).content = match[0]
+    state.pos = match.end()
     return True

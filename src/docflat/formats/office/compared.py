@@ -12,20 +12,20 @@ _FORMULAS = ("table:formula", "table:condition", "table:expression", "style:cond
 
 def literals(formula: str) -> set[str]:
     """The texts in a formula, in small letters; those of a list of choices, "Yes,No", by themselves too."""
-    found = set()
+    texts = set()
     for literal in _LITERAL.findall(formula):
         text = literal.replace('""', '"').casefold()
-        found |= {text, *(part.strip() for part in text.split(","))}
-    return found
+        texts |= {text, *(part.strip() for part in text.split(","))}
+    return texts
 
 
 def find_compared(root: Element) -> set[str]:
     """Those of an OpenDocument table."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for element in root.walk():
         for name in _FORMULAS:
             if name in element.attributes:
-                found |= literals(element.attributes[name])
+                texts |= literals(element.attributes[name])
         if element.tag == "table:filter-condition" or element.tag == "table:filter-set-item":
-            found.add(element.attributes.get("table:value", "").casefold())
-    return found - {""}
+            texts.add(element.attributes.get("table:value", "").casefold())
+    return texts - {""}
