@@ -46,7 +46,7 @@ MINUTES ?= 5
 fuzz: install ## inputs made to break readers, for MINUTES=5; what breaks one lies in runs/fuzz
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(MINUTES)
 
-test-ray: install ## bulk translation by Ray Data, in a process of its own
+test-ray: install ## bulk translation by Ray Data alone, which make test runs too
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/unit/bulk/test_engines.py
 
 test-light: install ## tests of translating, in a fresh environment with a built docflat and nothing but what it asks for

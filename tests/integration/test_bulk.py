@@ -55,6 +55,21 @@ def test_a_run_its_status_and_its_merged_file(tmp_path: Path) -> None:
     assert "was begun with others: setting beam was not set, is 2" in changed.stderr
 
 
+def test_repairs_and_what_computes_are_settings_of_a_run(tmp_path: Path) -> None:
+    text = "The price rose to 1,234,567 euros."
+    path = tmp_path / "docs.jsonl"
+    path.write_text(json.dumps({"source": [text]}) + "\n")
+    written = []
+    for out, options in (("plain", ["--no-repairs", "--no-shortlist", "--model-engine", "onnx"]), ("repaired", [])):
+        docflat("bulk", path, "-o", tmp_path / out, *options)
+        docflat("bulk", "merge", tmp_path / out, "-o", tmp_path / f"{out}.jsonl")
+        written.append(json.loads((tmp_path / f"{out}.jsonl").read_text())["target"])
+    translator = Translator.load(threads=1)
+    assert written == [translator.translate([text], repairs=False, shortlist=False), translator.translate([text])]
+    changed = docflat("bulk", path, "-o", tmp_path / "plain", status=2)
+    assert "setting repairs was" in changed.stderr
+
+
 def test_a_first_pass_may_be_a_model_by_its_name(tmp_path: Path) -> None:
     path, out = tmp_path / "docs.jsonl", tmp_path / "out"
     path.write_text(json.dumps({"text": DOCUMENTS[0]}) + "\n")

@@ -42,7 +42,14 @@ def load(settings: Settings, threads: int) -> Model:
     """threads: of the model; 0: as many as there are cores."""
     from docflat.translation.translator import Translator
 
-    return Translator.load(settings.model, settings.device, settings.first_pass, settings.precision, threads)
+    return Translator.load(
+        settings.model,
+        settings.device,
+        settings.first_pass,
+        settings.precision,
+        threads,
+        engine=settings.model_engine,
+    )
 
 
 class DocumentTranslator:
@@ -70,7 +77,9 @@ class DocumentTranslator:
         if not documents:
             return []
         try:
-            return list(self.model.translate_documents(documents, **self.settings.decoding))
+            return list(
+                self.model.translate_documents(documents, repairs=self.settings.repairs, **self.settings.decoding)
+            )
         except (MemoryError, InputError):
             raise
         except Exception as error:
@@ -96,6 +105,7 @@ class DocumentTranslator:
             settings.language,
             terms=settings.terms,
             glossary=settings.glossary,
+            repairs=settings.repairs,
             **settings.decoding,
         )
         return translated
@@ -118,6 +128,7 @@ class DocumentTranslator:
                 settings.language,
                 terms=settings.terms,
                 glossary=settings.glossary,
+                repairs=settings.repairs,
                 **settings.decoding,
             )
 

@@ -19,12 +19,14 @@ _BLOCK = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class Settings:
-    """Workers, threads and the engine are none of it: they change when it is done, not what comes out."""
+    """Workers, threads and where they run are none of it: they change when it is done, not what comes out."""
 
     model: str  # a folder
     first_pass: str | None = None
     device: str = "auto"
     precision: str = "auto"
+    model_engine: str = "auto"  # what computes: onnx, torch, or auto, as `Translator.load` explains
+    repairs: bool = True
     decoding: Mapping[str, Any] = field(default_factory=dict)  # fields of `DecodingSettings`
     key: str | None = None  # the field or column with the documents; None: source or text, whichever there is
     target_key: str = "target"

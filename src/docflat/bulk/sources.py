@@ -13,6 +13,7 @@ from docflat.bulk.settings import Settings
 from docflat.data.documents import BITEXTS, kind_of
 from docflat.formats import FORMATS
 from docflat.support.errors import InputError
+from docflat.translation.provenance import original_of
 
 Kind = Literal["jsonl", "text", "parquet", "arrow", "files"]
 FILES = "files"  # the source of all files of formats: a shard has many of them
@@ -92,8 +93,12 @@ def _walk(start: Path, out: Path, settings: Settings, skipped: list[str]) -> Ite
         return
     others: Counter[str] = Counter()  # by their endings
     for path in _below(start, out):
-        if not settings.lines and _kind(path, settings) == "text" and kind_of(path) != ".tsv":
+        kind = _kind(path, settings)
+        if not settings.lines and kind == "text" and kind_of(path) != ".tsv":
             others[path.suffix.lower() or "without an ending"] += 1
+        elif kind == FILES and (original := original_of(path, settings.language)) is not None:
+            why = f"its name says that it is a translation of {original.name}"
+            skipped.append(f"{path}: passed over, for {why} (name it to translate it)")
         else:
             yield path, path.relative_to(start).as_posix()
     if others:

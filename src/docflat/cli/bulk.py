@@ -75,6 +75,10 @@ def _add_decoding(parser: ArgumentParser) -> None:
     group.add_argument("--length-penalty", type=float, metavar="X", help="default: 1")
     group.add_argument("--window", type=whole(1), metavar="N")
     group.add_argument("--batch-size", type=whole(1), metavar="N", help="default: 64")
+    group.add_argument("--no-shortlist", action="store_true")
+    group.add_argument("--no-repairs", action="store_true")
+    engine = "what computes a model's numbers (default: onnx where it can, else torch); --engine is where work runs"
+    group.add_argument("--model-engine", choices=("auto", "onnx", "torch"), default="auto", help=engine)
 
 
 def _slice(text: str) -> tuple[int, int]:
@@ -124,12 +128,16 @@ def _settings(arguments: Namespace) -> Any:
     from docflat.bulk.settings import Settings
 
     decoding = {name: getattr(arguments, name) for name in _DECODING if getattr(arguments, name) is not None}
+    if arguments.no_shortlist:
+        decoding["shortlist"] = False
     options = {"keys": arguments.keys, "target_language": arguments.target_language}
     return Settings(
         model=_portable(arguments.model),
         first_pass=None if arguments.first_pass is None else _portable(arguments.first_pass),
         device=arguments.device,
         precision=arguments.precision,
+        model_engine=arguments.model_engine,
+        repairs=not arguments.no_repairs,
         decoding=decoding,
         key=arguments.key,
         target_key=arguments.target_key,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from argparse import ArgumentTypeError, Namespace
 from collections import Counter
@@ -16,7 +15,7 @@ from docflat.formats import FORMATS
 from docflat.support.console import report
 from docflat.support.errors import InputError
 from docflat.support.text_files import OPENERS
-from docflat.translation.provenance import NOTES
+from docflat.translation.provenance import NOTES, original_of
 
 # What is often asked for, and would be taken for text: what to save it as, if that helps.
 NOT_READ = {
@@ -47,8 +46,6 @@ _MARKS = {
     b"PK\x03\x04": "an office file or a zip",
     b"{\\rtf": "RTF",
 }
-
-_LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
 
 
 class Output:
@@ -145,7 +142,8 @@ def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
         if file.suffix.lower() not in FORMATS:
             others[file.suffix.lower() or "without an ending"] += 1
             continue
-        if (original := _original(file, arguments)) is not None:
+        original = original_of(file, arguments.source_language, arguments.suffix, beside=arguments.out is None)
+        if original is not None:
             why = f"its name says that it is a translation of {original.name}"
             report(f"{file}: skipped, for {why} (name it to translate it)")
         else:
@@ -156,18 +154,6 @@ def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
     if not readable:
         raise InputError(f"no files to translate; formats are {', '.join(FORMATS)}", named)
     yield from ((file, file.relative_to(named)) for file in readable)
-
-
-def _original(file: Path, arguments: Namespace) -> Path | None:
-    """What a file is a translation of, by its name: a.de.txt of a.txt."""
-    stem, _, mark = file.stem.rpartition(".")
-    original = file.with_name(stem + file.suffix)
-    if not stem or mark == arguments.source_language:
-        return None
-    if arguments.out is None and mark == arguments.suffix:  # so would its own translation be named
-        return original
-    marks = mark in (arguments.suffix, "translated") or _LANGUAGE.fullmatch(mark)
-    return original if marks and original.exists() else None
 
 
 def _beside(file: Path, arguments: Namespace) -> Path:

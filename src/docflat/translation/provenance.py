@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from docflat.support.errors import InputError
 
 NOTES = ".docflat.jsonl"
 _CHUNK = 1 << 20
+_LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
 
 Origin = Mapping[str, str]  # hashes of the source and the model, and options that are not as usual
 State = Literal["new", "current", "outdated", "edited", "unknown"]
@@ -50,6 +52,22 @@ def hash_model(folder: Path) -> str:
         if file.name in ("config.json", "tokenizer.json") or file.suffix == ".safetensors":
             digest.update(hash_file(file).encode())
     return digest.hexdigest()[:32]
+
+
+def original_of(file: Path, language: str, suffix: str = "translated", beside: bool = False) -> Path | None:
+    """What a file is a translation of, by its name: a.de.txt of a.txt.
+
+    language: of sources, which is no mark of a translation; suffix: the mark that is written; beside: translations are
+    written beside their sources, so that this mark is one even where the source is gone.
+    """
+    stem, _, mark = file.stem.rpartition(".")
+    original = file.with_name(stem + file.suffix)
+    if not stem or mark == language:
+        return None
+    if beside and mark == suffix:  # so would its own translation be named
+        return original
+    marks = mark in (suffix, "translated") or _LANGUAGE.fullmatch(mark)
+    return original if marks and original.exists() else None
 
 
 class Notes:

@@ -19,6 +19,7 @@ from bulk.stub_model import write_json_lines
 from docflat.bulk.plan import Plan, read_plan
 from docflat.bulk.settings import Settings
 from docflat.bulk.shards import Shard, Unit, cut
+from docflat.bulk.sources import find_sources
 from docflat.support.atomic import alone
 from docflat.support.errors import InputError
 
@@ -209,3 +210,18 @@ def test_what_is_no_plan_is_named(tmp_path: Path, text: str, message: str):
         (tmp_path / "plan.json").write_text(text)
     with pytest.raises(InputError, match=rf"plan.json: {message}"):
         read_plan(tmp_path)
+
+
+def test_translations_of_an_earlier_run_are_passed_over_and_named_they_are_translated(tmp_path: Path, model: str):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a.md", "a.de.md", "b.translated.md", "c.de.md"):
+        (folder / name).write_text("A line.\n")
+    settings = Settings(model=model)
+    _, files, skipped = find_sources([folder], tmp_path / "out", settings)
+    assert [file.name for file in files] == ["a.md", "b.translated.md", "c.de.md"]  # those of sources that are gone
+    why = "its name says that it is a translation of a.md"
+    assert skipped == [f"{folder / 'a.de.md'}: passed over, for {why} (name it to translate it)"]
+    _, files, skipped = find_sources([folder / "a.de.md"], tmp_path / "out", settings)
+    assert [file.name for file in files] == ["a.de.md"]
+    assert skipped == []

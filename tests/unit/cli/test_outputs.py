@@ -58,8 +58,9 @@ def test_a_disk_that_is_full(aligned: Path):
 
 
 def as_usual() -> None:
-    """What was started in the background ignores SIGINT, and so would what it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """What was started in the background ignores SIGINT, by nohup SIGHUP, and so would what it starts."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
