@@ -17,7 +17,7 @@ import pytest
 from docflat import Translator
 from docflat.cli import dispatch as cli
 from docflat.decoding.alignment import Weights
-from docflat.translation.side_by_side import Row, ShownDocument, mark_changes, side_by_side
+from docflat.translation.side_by_side import ShownDocument, ShownSentence, mark_changes, side_by_side
 
 Capture = pytest.CaptureFixture[str]
 MODEL = Path(__file__).parent.parent / "data" / "model-format-1"
@@ -432,7 +432,7 @@ class Tags(HTMLParser):
 def test_the_page_is_escaped_and_loads_nothing():
     bad = "<script src='x'>alert(1)</script>\"'&"
     tags = Tags()
-    tags.feed(side_by_side([ShownDocument(bad, [Row(bad, f"{bad} a", f"{bad} b")])]))
+    tags.feed(side_by_side([ShownDocument(bad, [ShownSentence(bad, f"{bad} a", f"{bad} b")])]))
     assert "script" not in tags.seen
     assert not tags.links
 

@@ -28,9 +28,19 @@ class Translate:
         device: str = "auto",
         precision: str = "auto",
         threads: int = 0,
+        repairs: bool = True,
         **decoding: Any,
     ) -> None:
-        self.settings = Settings(model, None, device, precision, decoding, key, target_key, language)
+        self.settings = Settings(
+            model,
+            device=device,
+            precision=precision,
+            repairs=repairs,
+            decoding=decoding,
+            key=key,
+            target_key=target_key,
+            language=language,
+        )
         self.threads = threads
         self._translator: DocumentTranslator | None = None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from docflat.evaluation.metrics import Comparison, Difference
     from docflat.evaluation.testsets import DocumentFile
 
-Row = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -35,8 +35,8 @@ def run(arguments: Namespace) -> None:
         raise InputError("the paired test needs resamples: --bootstrap of at least 1")
     metrics, reference, source, sides = read_test_set(arguments, [arguments.baseline, *arguments.systems])
     comparisons = metrics.compare(sides, arguments.bootstrap, arguments.randomisation)
-    sentences: list[Row] = []
-    documents: list[Row] = []
+    sentences: list[JsonObject] = []
+    documents: list[JsonObject] = []
     for system in sides[1:] if arguments.show else []:
         texts = _Texts(reference, source, sides[0], system)
         in_sentences, in_documents = differences(reference, sides[0], system)
@@ -68,7 +68,7 @@ class _Texts:
         named_texts = {"source": source, "reference": reference, "baseline": baseline, "system": system}
         self.sides = {name: side for name, side in named_texts.items() if side is not None}
 
-    def place(self, difference: Difference) -> Row:
+    def place(self, difference: Difference) -> JsonObject:
         return {
             "system": str(self.sides["system"].file),
             "document": difference.document + 1,
@@ -76,7 +76,7 @@ class _Texts:
             "system_chrf": difference.system,
         }
 
-    def sentence(self, difference: Difference) -> Row:
+    def sentence(self, difference: Difference) -> JsonObject:
         texts = [
             {
                 "side": name,
@@ -98,7 +98,7 @@ def _print_scores(comparisons: Sequence[Comparison]) -> None:
     say("p_randomisation is two-sided; p_bootstrap, as sacreBLEU computes it, is of one tail: double it for both")
 
 
-def _print_sentence(sentence: Row) -> None:
+def _print_sentence(sentence: JsonObject) -> None:
     say("", f"  document {sentence['document']}: {_scores(sentence)}")
     places = [f"{text['file']}:{text['line']}" for text in sentence["texts"]]
     width = max(map(len, places))
@@ -106,6 +106,6 @@ def _print_sentence(sentence: Row) -> None:
         say(f"    {place:<{width}}  {text['text']}".rstrip())
 
 
-def _scores(row: Row) -> str:
+def _scores(row: JsonObject) -> str:
     baseline, system = row["baseline_chrf"], row["system_chrf"]
     return f"chrF {baseline:.1f}, {system:.1f} by {row['system']} ({system - baseline:+.1f})"

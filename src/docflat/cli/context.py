@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from docflat.evaluation.p_cxmi import SentenceCXMI
     from docflat.evaluation.testsets import DocumentFile
 
-Record = dict[str, object]
+JsonObject = dict[str, object]
 SHOWN = 60  # characters of a sentence in the table
 
 
@@ -78,7 +78,7 @@ def _sentences(source: DocumentFile, reference: DocumentFile, scored: list[list[
                 yield _Sentence(number, line, text, one)
 
 
-def _means(sentences: list[_Sentence]) -> list[Record]:
+def _means(sentences: list[_Sentence]) -> list[JsonObject]:
     """Over tokens, the end of each sentence among them, and over sentences."""
     in_context = sum(sum(one.scored.with_context) for one in sentences)
     alone = sum(sum(one.scored.without) for one in sentences)
@@ -95,7 +95,7 @@ def _means(sentences: list[_Sentence]) -> list[Record]:
     ]
 
 
-def _words(sentences: list[_Sentence], show: int) -> list[Record]:
+def _words(sentences: list[_Sentence], show: int) -> list[JsonObject]:
     """The words that gain most."""
     words = ((value, word, one) for one in sentences for word, value in one.scored.words())
     highest = sorted(words, key=lambda each: -each[0])[:show]
@@ -105,7 +105,7 @@ def _words(sentences: list[_Sentence], show: int) -> list[Record]:
     ]
 
 
-def _tokens(one: _Sentence) -> Iterator[Record]:
+def _tokens(one: _Sentence) -> Iterator[JsonObject]:
     columns = zip(one.scored.pieces, one.scored.with_context, one.scored.without, one.scored.values, strict=True)
     for place, (piece, in_context, alone, value) in enumerate(columns, 1):
         yield {

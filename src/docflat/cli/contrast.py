@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from docflat.evaluation.contrastive.examples import ContrastiveExample
     from docflat.translation.translator import Translator
 
-Record = dict[str, object]
-Found = tuple[list[Record], list[Record]]  # rows of the table, a record for each example
+JsonObject = dict[str, object]
+Scorings = tuple[list[JsonObject], list[JsonObject]]  # rows of the table, a record for each example
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -84,14 +84,14 @@ def run(arguments: Namespace) -> None:
     say("", line)
 
 
-def _score(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Found:
+def _score(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Scorings:
     from docflat.evaluation.contrastive.examples import accuracies, is_right
     from docflat.evaluation.contrastive.scoring import score_examples
 
     with progress("scoring", len(examples)) as advance:
         of_document = arguments.company_of == "document"
         scores = score_examples(translator, examples, advance, arguments.company, arguments.seed, of_document)
-    records: list[Record] = [
+    records: list[JsonObject] = [
         {
             **example.fields,
             "candidates": example.candidates,
@@ -104,13 +104,13 @@ def _score(arguments: Namespace, translator: Translator, examples: list[Contrast
     return accuracies(examples, scores, arguments.by), records
 
 
-def _generate(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Found:
+def _generate(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Scorings:
     from docflat.evaluation.contrastive.scoring import judge, translate_examples, verdict_rows
 
     with progress("translating", len(examples)) as advance:
         translations = translate_examples(translator, examples, arguments.beam, advance)
     verdicts = [judge(example, text) for example, text in zip(examples, translations, strict=True)]
-    records: list[Record] = [
+    records: list[JsonObject] = [
         {**example.fields, "candidates": example.candidates, "translation": text, "verdict": verdict}
         for example, text, verdict in zip(examples, translations, verdicts, strict=True)
     ]

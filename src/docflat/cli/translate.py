@@ -23,7 +23,7 @@ from docflat.cli.arguments import (
 from docflat.cli.outputs import add_force, check_file
 from docflat.cli.translate_files import check_options, settle_language, translate_files
 from docflat.cli.translate_jobs import Job, Output, plan_jobs
-from docflat.cli.translate_lines import Limits, Pair
+from docflat.cli.translate_lines import ComparedLine, Limits
 from docflat.formats import FORMATS
 from docflat.support.console import progress, warn
 from docflat.support.console import shown as display
@@ -179,9 +179,9 @@ def run(arguments: Namespace) -> None:
     settings["repairs"] = not arguments.no_repairs
     settings["shortlist"] = not arguments.no_shortlist
     load = _Loader(arguments)
-    documents: list[tuple[str, Sequence[Pair]]] = []
+    documents: list[tuple[str, Sequence[ComparedLine]]] = []
 
-    def seen(name: str, pairs: Sequence[Pair]) -> None:
+    def seen(name: str, pairs: Sequence[ComparedLine]) -> None:
         if (arguments.side_by_side or arguments.changes) and pairs:
             documents.append((name, pairs))
 
@@ -245,13 +245,13 @@ class _Loader:
 
 
 def _compare(
-    documents: Sequence[tuple[str, Sequence[Pair]]],
+    documents: Sequence[tuple[str, Sequence[ComparedLine]]],
     translator: Translator,
     settings: dict[str, Any],
 ) -> list[ShownDocument]:
     """Translate everything again, without context."""
     from docflat.translation.repairing import translate_and_repair
-    from docflat.translation.side_by_side import Row, ShownDocument
+    from docflat.translation.side_by_side import ShownDocument, ShownSentence
 
     alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None}
     if translator.first_pass is not None or translator.edit_with is not None:
@@ -262,7 +262,7 @@ def _compare(
         again = translate_and_repair(translator, sources, done=advance, **alone)
         for (name, pairs), repaired in zip(documents, again, strict=True):
             rows = [
-                Row(source, target, new.text if comparable else None)
+                ShownSentence(source, target, new.text if comparable else None)
                 for (source, target, comparable), new in zip(pairs, repaired, strict=True)
             ]
             shown.append(ShownDocument(name, rows))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from docflat.cli.outputs import check_file, check_stdout, identity
 from docflat.cli.translate_jobs import Job
-from docflat.cli.translate_lines import Limits, Pair, count_lines, translate_lines
+from docflat.cli.translate_lines import ComparedLine, Limits, count_lines, translate_lines
 from docflat.formats import options_of
 from docflat.support.atomic import is_stdout, is_through
 from docflat.support.console import complain, detail, progress, report, warn
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from docflat.translation.translator import Translator
 
 T = TypeVar("T")
-Seen = Callable[[str, Sequence["Pair"]], object]  # the name of a document, and its sentences
+OnSentences = Callable[[str, Sequence[ComparedLine]], object]  # the name of a document, and its sentences
 
 MOST_HELD = 32 << 20  # bytes of files that are read but not translated yet; those after them are read again
 _SHOWN = 10  # sentences of a file, in warnings
@@ -37,7 +37,7 @@ def translate_files(
     jobs: Sequence[Job],
     arguments: Namespace,
     load: Callable[[], Translator],
-    seen: Seen,
+    seen: OnSentences,
     settings: dict[str, Any],
     options: Origin,
 ) -> InputError | None:
@@ -115,7 +115,7 @@ class _Runner:
         jobs: Sequence[Job],
         arguments: Namespace,
         load: Callable[[], Translator],
-        seen: Seen,
+        seen: OnSentences,
         settings: dict[str, Any],
         options: Origin,
     ) -> None:
@@ -228,9 +228,9 @@ class _Runner:
             make_folder_of(job.out)
         name = str(job.file or "stdin")
         number, differing = 0, list[tuple[str, str]]()
-        lines: list[Pair] = []
+        lines: list[ComparedLine] = []
 
-        def see(pairs: list[Pair]) -> None:
+        def see(pairs: list[ComparedLine]) -> None:
             nonlocal number
             number += len(pairs)
             differing.extend(find_other_numbers(pairs))
@@ -272,7 +272,7 @@ class _Runner:
         return find_format(file, **{name: known[name] for name in options_of(file) if known[name]})
 
 
-def find_other_numbers(pairs: Iterable[Pair]) -> list[tuple[str, str]]:
+def find_other_numbers(pairs: Iterable[ComparedLine]) -> list[tuple[str, str]]:
     from docflat.translation.numbers import numbers_differ
 
     return [(source, target) for source, target, _ in pairs if numbers_differ(source, target)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Marking = tuple["Boundaries", Path | None, Path | None]  # boundaries, docids, starts
-Pair = tuple[str, str, bool]  # a sentence, its translation, and whether that can be compared with others
+ComparedLine = tuple[str, str, bool]  # a sentence, its translation, and whether that can be compared with others
 
 
 @dataclass
@@ -49,7 +49,7 @@ def translate_lines(
     marking: Marking,
     load: Callable[[], Translator],
     done: Callable[[int], None],
-    seen: Callable[[list[Pair]], object],
+    seen: Callable[[list[ComparedLine]], object],
     settings: dict[str, Any],
     limits: Limits,
     line_buffered: bool = False,

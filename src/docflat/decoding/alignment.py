@@ -110,7 +110,7 @@ class Aligner:
         agreed = self.agreements(made_up, views)
         return max(agreed, key=agreed.__getitem__)
 
-    def _made_up(self) -> list[_Pair]:
+    def _made_up(self) -> list[_AlignedPair]:
         """Sentences of words that the model has whole, and its translations of them."""
         subwords, rng = self.model.subwords, np.random.default_rng(0)
         pieces = (subwords.pieces([number], "source")[0] for number in range(subwords.mask + 1, subwords.text_size))
@@ -122,12 +122,14 @@ class Aligner:
         settings = DecodingSettings("sentence", beam=1)
         passes = Passes(self.model.engine, self.model.layout, self.model.config.rows, settings)
         (translated,) = passes.sentence_by_sentence([subwords.encode_batch(texts)], lambda sentences: None)
-        pairs = (_Pair.of_texts(subwords, *both) for both in zip(texts, map(subwords.decode, translated), strict=True))
+        pairs = (
+            _AlignedPair.of_texts(subwords, *both) for both in zip(texts, map(subwords.decode, translated), strict=True)
+        )
         return [pair for pair in pairs if pair is not None]
 
     def weights(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
         """Of each (sentence, translation); None where the model cannot tell."""
-        texts = [_Pair.of_texts(self.model.subwords, *pair) for pair in pairs]
+        texts = [_AlignedPair.of_texts(self.model.subwords, *pair) for pair in pairs]
         most = self.model.config.rows.max_tokens - 3
         known = [number for number, pair in enumerate(texts) if pair is not None and pair.longest <= most]
         chosen = [pair for pair in (texts[number] for number in known) if pair is not None]
@@ -137,7 +139,7 @@ class Aligner:
             by_pair[number] = weights
         return by_pair
 
-    def agreements(self, sample: Sequence[_Pair], views: Sequence[AlignmentView]) -> dict[AlignmentView, int]:
+    def agreements(self, sample: Sequence[_AlignedPair], views: Sequence[AlignmentView]) -> dict[AlignmentView, int]:
         """How many words each view agrees about with what leaving out source words does to their probability."""
         erased = [self._erase(pair).argmax(1) for pair in sample]
         agreed = {}
@@ -146,7 +148,7 @@ class Aligner:
             agreed[view] = sum(int((w.argmax(1) == e).sum()) for w, e in zip(made, erased, strict=False))
         return agreed
 
-    def _erase(self, pair: _Pair) -> Weights:
+    def _erase(self, pair: _AlignedPair) -> Weights:
         """How much less likely each target word is without each source word: (target words, source words)."""
         shares = pair.source.shares()
         without = [
@@ -158,7 +160,7 @@ class Aligner:
         lost: Weights = (scores[0] - scores[1:]) @ pair.target.shares()
         return lost.T
 
-    def _word_weights(self, pairs: Sequence[_Pair], view: AlignmentView) -> Iterator[Weights]:
+    def _word_weights(self, pairs: Sequence[_AlignedPair], view: AlignmentView) -> Iterator[Weights]:
         number, layout = np.arange(len(pairs)), self.model.layout
         rows = Rows(number, 0 * number, number, 0 * number, number)
         source = flatten_side(SentenceList([pair.source.ids for pair in pairs]), rows, layout, close=True)
@@ -172,8 +174,8 @@ class Aligner:
             yield said.T @ attention @ pair.source.shares() / np.maximum(1, said.sum(0))[:, None]
 
 
-def _batches(pairs: Sequence[_Pair]) -> Iterator[list[_Pair]]:
-    batch: list[_Pair] = []
+def _batches(pairs: Sequence[_AlignedPair]) -> Iterator[list[_AlignedPair]]:
+    batch: list[_AlignedPair] = []
     for pair in pairs:
         if batch and (len(batch) + 1) * max(pair.longest, *(one.longest for one in batch)) > BUDGET:
             yield batch
@@ -201,12 +203,12 @@ class _Subwords:
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _AlignedPair:
     source: _Subwords
     target: _Subwords
 
     @classmethod
-    def of_texts(cls, subwords: Subwords, *texts: str) -> _Pair | None:
+    def of_texts(cls, subwords: Subwords, *texts: str) -> _AlignedPair | None:
         """None: there are no words, or it cannot be said where they are."""
         sides: list[_Subwords] = []
         names: tuple[SideName, SideName] = ("source", "target")

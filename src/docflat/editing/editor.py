@@ -12,10 +12,10 @@ from docflat.editing.evidence import Evidence, probability, weigh
 from docflat.editing.languages import Language
 from docflat.editing.variants import Variant, find_open_words, make_variants
 
-Pair = tuple[str, str]  # a sentence and its draft
+SentenceAndDraft = tuple[str, str]  # a sentence and its draft
 CERTAINTY = 0.5  # how probable it must be that a change is right
 ROUNDS = 2  # a changed sentence is the context of others, which are then judged again
-Align = Callable[[Sequence[Pair]], Sequence[Weights | None]]
+Align = Callable[[Sequence[SentenceAndDraft]], Sequence[Weights | None]]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Editor:
         self.context = scorer.rows.context or 0
 
     def edit(
-        self, documents: Sequence[Sequence[Pair]], done: Callable[[int], None] = lambda sentences: None
+        self, documents: Sequence[Sequence[SentenceAndDraft]], done: Callable[[int], None] = lambda sentences: None
     ) -> list[list[Revision]]:
         """Documents of sentences with their drafts; a draft's context is what became of those before it."""
         revisions = [[Revision(*pair) for pair in document] for document in documents]
@@ -104,7 +104,7 @@ class Editor:
         done(len(sentences))
         return revisions
 
-    def possible_edits(self, documents: Sequence[Sequence[Pair]]) -> list[list[list[Edit]]]:
+    def possible_edits(self, documents: Sequence[Sequence[SentenceAndDraft]]) -> list[list[list[Edit]]]:
         """All that each sentence might get, with the drafts as context."""
         found: list[list[list[Edit]]] = [[[] for _ in document] for document in documents]
         sentences = self._open_sentences(documents)
@@ -113,7 +113,7 @@ class Editor:
             found[one.document][one.number] = edits
         return found
 
-    def _open_sentences(self, documents: Sequence[Sequence[Pair]]) -> list[_Open]:
+    def _open_sentences(self, documents: Sequence[Sequence[SentenceAndDraft]]) -> list[_Open]:
         forms = self.language.forms
         places = [
             (d, s, pair)

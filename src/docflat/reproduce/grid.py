@@ -82,7 +82,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     label: str
     cells: tuple[Cell, ...]
 
@@ -94,7 +94,7 @@ class Table:
     name: str  # what --only calls it; several tables may be one of the paper's
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     figure: Literal["", "lines", "bars"] = ""
     axes: tuple[str, str] = ("", "")  # of a figure
     note: str = ""

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from docflat.reproduce.grid import Cell, Measure, Table
-from docflat.reproduce.results import Key, Origin, Record, read_open, read_results
+from docflat.reproduce.results import Key, Measurement, Origin, read_open, read_results
 from docflat.reproduce.significance import LEVEL, seeds_p
 from docflat.reproduce.tables import ANALYSED, CONVERGED, tables
 from docflat.support.atomic import write_whole
@@ -41,7 +41,7 @@ class Shown:
 
     paper: str
     measured: str  # the mean over seeds with its deviation, their number and its mark
-    records: tuple[Record, ...] = ()  # what it was made of; none: it was not run
+    records: tuple[Measurement, ...] = ()  # what it was made of; none: it was not run
     paper_value: float | None = None  # for figures
     value: float | None = None
     deviation: float | None = None  # over seeds
@@ -78,7 +78,7 @@ Filled = tuple[Table, list[tuple[str, list[Shown]]]]
 class Report:
     """All tables, filled in; gaps: why a number is open, where somebody chose it."""
 
-    results: Mapping[Key, Record]
+    results: Mapping[Key, Measurement]
     gaps: Mapping[Key, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -188,14 +188,14 @@ class Report:
             counts[key] = Run(before.number, before.origin, before.numbers + 1)
         return list(counts.values())
 
-    def jobs(self) -> dict[str, list[Record]]:
+    def jobs(self) -> dict[str, list[Measurement]]:
         """The records of each job."""
-        found: dict[str, list[Record]] = {}
+        found: dict[str, list[Measurement]] = {}
         for record in self.results.values():
             found.setdefault(record.job, []).append(record)
         return dict(sorted(found.items()))
 
-    def run_numbers(self, records: list[Record]) -> str:
+    def run_numbers(self, records: list[Measurement]) -> str:
         numbers = {common(run.origin): run.number for run in self.runs()}
         return ", ".join(str(n) for n in sorted({numbers[common(record.origin)] for record in records}))
 

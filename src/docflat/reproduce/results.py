@@ -36,7 +36,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Record:
+class Measurement:
     """A line. Its value is None where what was measured is not a number."""
 
     job: str
@@ -53,7 +53,7 @@ class Record:
         return self.job, self.metric, self.window
 
 
-def read_results(path: Path) -> dict[Key, Record]:
+def read_results(path: Path) -> dict[Key, Measurement]:
     """By key. A last line that a kill has cut does not count."""
     if not path.exists():
         return {}
@@ -62,9 +62,9 @@ def read_results(path: Path) -> dict[Key, Record]:
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, size: int, time: int) -> dict[Key, Record]:
+def _read(path: Path, size: int, time: int) -> dict[Key, Measurement]:
     """Workers ask again and again, and a whole grid has a thousand lines: size and time tell whether any is new."""
-    found: dict[Key, Record] = {}
+    found: dict[Key, Measurement] = {}
     *lines, _ = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         try:
@@ -72,7 +72,7 @@ def _read(path: Path, size: int, time: int) -> dict[Key, Record]:
         except ValueError as error:
             raise InputError(f"not JSON: {error}", path, number) from None
         try:
-            record = from_mapping(Record, content)
+            record = from_mapping(Measurement, content)
         except InputError as error:
             raise InputError(str(error), path, number) from None
         found[record.key] = record
@@ -87,7 +87,7 @@ def read_open(out: Path) -> dict[Key, str]:
     return {(job, metric, window): reason for job, metric, window, reason in json.loads(path.read_text("utf-8"))}
 
 
-def add_results(path: Path, records: Sequence[Record]) -> None:
+def add_results(path: Path, records: Sequence[Measurement]) -> None:
     """Write them to the disk, all or none of them as far as a reader can see; several processes may at once."""
     lines = "".join(json.dumps(_plain(asdict(record)), ensure_ascii=False) + "\n" for record in records)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ from docflat.reproduce.measuring import (
     translation_scores,
     updates_per_second,
 )
-from docflat.reproduce.results import Key, Origin, Record, add_results, read_results
+from docflat.reproduce.results import Key, Measurement, Origin, add_results, read_results
 from docflat.reproduce.significance import SIGNATURE, bleu_p, mean_p
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
@@ -325,7 +325,7 @@ class JobRun:
         records = []
         for metric, (value, signature) in new.items():
             of_metric = replace(origin, data=self.dataset.hash(metric))
-            records.append(Record(self.job.name, metric, window, value, of_metric, signature, now, name))
+            records.append(Measurement(self.job.name, metric, window, value, of_metric, signature, now, name))
         add_results(self.plan.results, records)
         self.done.update(record.key for record in records)
 

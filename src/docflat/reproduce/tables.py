@@ -17,8 +17,8 @@ from docflat.reproduce.grid import (
     Cell,
     Job,
     Measure,
-    Row,
     Table,
+    TableRow,
     Where,
     look_up,
     paper,
@@ -152,7 +152,7 @@ def data_table(datasets: Sequence[str]) -> Table:
             for number, what in enumerate(("sentences", "documents")):
                 measure = Measure(Job(dataset, "sent2sent"), f"{split} {what}")
                 cells.append(Cell(measure, ("data_table1", dataset, split, number) if dataset in DATASETS else ()))
-        rows.append(Row(label(dataset), tuple(cells)))
+        rows.append(TableRow(label(dataset), tuple(cells)))
     columns = tuple(f"{split}, {what}" for split in SPLITS for what in ("sentences", "documents"))
     note = "The paper rounds; how its test sets were counted it does not say (docs/systems.md)."
     return Table("table1", "Table 1: the data", columns, tuple(rows), note=note)
@@ -163,7 +163,7 @@ def main_table(dataset: str) -> Table:
     for system in all_systems():
         block = main_systems().get(system)
         path: Where = ("main_table2", block, system, dataset) if block and dataset in DATASETS else ()
-        rows.append(Row(system, scores(Job(dataset, system), path)))
+        rows.append(TableRow(system, scores(Job(dataset, system), path)))
     note = (
         "doctransformer, han, selective and hybrid: the paper reports the figures of others. It has docflat-i in"
         f" table 4 only. {CONTROL} is ours: the sentence model trained on as long as the others, without context."
@@ -173,7 +173,7 @@ def main_table(dataset: str) -> Table:
 
 def document_table(datasets: Sequence[str]) -> Table:
     rows = tuple(
-        Row(system, tuple(Cell(Measure(Job(dataset, system), "dbleu", WINDOW)) for dataset in datasets))
+        TableRow(system, tuple(Cell(Measure(Job(dataset, system), "dbleu", WINDOW)) for dataset in datasets))
         for system in all_systems()
     )
     note = "BLEU over whole documents, each joined to one line; the paper does not report it."
@@ -189,7 +189,7 @@ def company_table(datasets: Sequence[str]) -> Table:
             block = main_systems().get(system)
             path: Where = ("main_table2", block, system, dataset, "accuracy") if block and dataset in DATASETS else ()
             cells += [Cell(Measure(Job(dataset, system), metric), path) for metric in ("accuracy", IN_COMPANY)]
-        rows.append(Row(system, tuple(cells)))
+        rows.append(TableRow(system, tuple(cells)))
     columns = tuple(f"{label(dataset)}, {where}" for dataset in datasets for where in ("alone", "in company"))
     note = (
         f"Accuracy in %, each example alone with its own context, and with {WINDOW - 1} others, drawn at random, before"
@@ -200,7 +200,7 @@ def company_table(datasets: Sequence[str]) -> Table:
 
 def discourse_table(dataset: str) -> Table:
     rows = tuple(
-        Row(system, tuple(Cell(Measure(Job(dataset, system), metric, WINDOW)) for metric in DISCOURSE))
+        TableRow(system, tuple(Cell(Measure(Job(dataset, system), metric, WINDOW)) for metric in DISCOURSE))
         for system in all_systems()
     )
     note = (
@@ -214,7 +214,7 @@ def elsewhere_table() -> Table:
     """What Europarl teaches for other texts."""
     others = [dataset for dataset in DATASETS if dataset != "europarl"]
     rows = tuple(
-        Row(system, tuple(Cell(Measure(Job("europarl", system), f"bleu on {test}", WINDOW)) for test in others))
+        TableRow(system, tuple(Cell(Measure(Job("europarl", system), f"bleu on {test}", WINDOW)) for test in others))
         for system in all_systems()
     )
     columns = tuple(f"{label(test)}, BLEU" for test in others)
@@ -229,7 +229,7 @@ def speed_tables(datasets: Sequence[str]) -> list[Table]:
         path: Where = ("ups_table2", system) if system in rates else ()
         training = tuple(Cell(Measure(Job(dataset, system), "updates/s"), path) for dataset in datasets)
         decoding = tuple(Cell(Measure(Job(dataset, system), "seconds", WINDOW)) for dataset in datasets)
-        rows.append(Row(system, (*training, *decoding)))
+        rows.append(TableRow(system, (*training, *decoding)))
     columns = tuple(f"{what}, {label(dataset)}" for what in ("updates/s", "test set, s") for dataset in datasets)
     note = (
         "Updates a second of the last stage, without the time that validation and compiling take; the paper's on one"
@@ -244,7 +244,7 @@ def speed_tables(datasets: Sequence[str]) -> list[Table]:
         for dataset in datasets:
             mine, base = (Measure(Job(dataset, system), metric, window) for system in ("docflat-c", "doc2doc"))
             cells.append(Cell(mine, (key, "docflat"), base, "slowdown"))
-        slower.append(Row(name, tuple(cells)))
+        slower.append(TableRow(name, tuple(cells)))
     title = "How much longer docflat-c takes than doc2doc, as a share"
     return [
         Table("speed", "Speed", columns, tuple(rows), note=note),
@@ -252,30 +252,32 @@ def speed_tables(datasets: Sequence[str]) -> list[Table]:
     ]
 
 
-def _side_rows(dataset: str, system: str, block: str) -> list[Row]:
+def _side_rows(dataset: str, system: str, block: str) -> list[TableRow]:
     return [
-        Row(f"{system}, {side}", scores(sides(dataset, system, side), analysis(dataset, block, system, side)))
+        TableRow(f"{system}, {side}", scores(sides(dataset, system, side), analysis(dataset, block, system, side)))
         for side in look_up((block, system))
     ]
 
 
 def fba_table(dataset: str) -> Table:
     block = "fba_sides_table3_ted"
-    rows = [Row("doc2doc", scores(Job(dataset, "doc2doc"), analysis(dataset, block, "doc2doc")))]
+    rows = [TableRow("doc2doc", scores(Job(dataset, "doc2doc"), analysis(dataset, block, "doc2doc")))]
     rows += [row for system in ("docflat-c", "docflat-d") for row in _side_rows(dataset, system, block)]
     return Table("table3", f"Table 3: flat-batch attention by side, {label(dataset)}", HEADS, tuple(rows))
 
 
 def gate_table(dataset: str) -> Table:
     block = "gate_table4_ted"
-    rows = [Row(system, scores(Job(dataset, system), analysis(dataset, block, system))) for system in paper()[block]]
+    rows = [
+        TableRow(system, scores(Job(dataset, system), analysis(dataset, block, system))) for system in paper()[block]
+    ]
     return Table("table4", f"Table 4: gates, {label(dataset)}", HEADS, tuple(rows))
 
 
 def shuffling_table(dataset: str) -> Table:
     block = "shuffling_table5_ted"
     rows = [
-        Row(
+        TableRow(
             f"{system}, {kind.replace('_', ' ')}",
             scores(shuffled(dataset, system, kind), analysis(dataset, block, system, kind)),
         )
@@ -297,7 +299,7 @@ def pronoun_table(dataset: str) -> Table:
         job = Job(dataset, system)
         cells = [Cell(Measure(job, "accuracy"), analysis(dataset, block, system, "avg"))]
         cells += [Cell(Measure(job, f"accuracy {word}"), analysis(dataset, block, system, word)) for word in PRONOUNS]
-        rows.append(Row(system, tuple(cells)))
+        rows.append(TableRow(system, tuple(cells)))
     title = f"Table 6: accuracy by pronoun, {label(dataset)}, %"
     return Table("table6", title, ("all", *PRONOUNS), tuple(rows))
 
@@ -310,7 +312,7 @@ def distance_figure(dataset: str) -> Table:
         for distance in DISTANCES:
             mine, base = (Measure(Job(dataset, name), f"accuracy {distance}") for name in (system, "doc2doc"))
             cells.append(Cell(mine, analysis(dataset, block, system, distance), base, "difference"))
-        rows.append(Row(system, tuple(cells)))
+        rows.append(TableRow(system, tuple(cells)))
     axes = ("antecedent distance, sentences", "accuracy, points more than doc2doc")
     title = f"Figure: accuracy by antecedent distance, against doc2doc, {label(dataset)}"
     return Table("distance", title, DISTANCES, tuple(rows), "bars", axes)
@@ -340,14 +342,14 @@ def _size_figure(
         cells = [
             Cell(measure(system, size), analysis(dataset, block, system, metric, n)) for n, size in enumerate(sizes)
         ]
-        rows.append(Row(system, tuple(cells)))
+        rows.append(TableRow(system, tuple(cells)))
     title, axes = f"Figure: {metric.upper()} by {what}, {label(dataset)}", (f"{what}, sentences", metric.upper())
     return Table(name, title, tuple(map(str, sizes)), tuple(rows), "lines", axes)
 
 
 def abd_table(dataset: str) -> Table:
     block = "abd_sides_ted"
-    rows = [Row("doc2doc", scores(Job(dataset, "doc2doc"), analysis(dataset, block, "doc2doc")))]
+    rows = [TableRow("doc2doc", scores(Job(dataset, "doc2doc"), analysis(dataset, block, "doc2doc")))]
     title = f"Appendix: attention between rows (ABD) by side, {label(dataset)}"
     return Table("abd", title, HEADS, (*rows, *_side_rows(dataset, "abd", block)))
 

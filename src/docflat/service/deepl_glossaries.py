@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from docflat.service.bodies import Parameters, parameters_of
 from docflat.service.entries import read_entries, write_tsv
-from docflat.service.glossaries import Glossaries, Pair, StoredGlossary
+from docflat.service.glossaries import Glossaries, LanguagePair, StoredGlossary
 from docflat.service.languages import base, find_model
 from docflat.service.libretranslate import service_of
 from docflat.service.problems import Problem
@@ -28,7 +28,7 @@ def _created(glossary: StoredGlossary) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
 
 
-def _pair(request: Request, parameters: Parameters) -> Pair:
+def _pair(request: Request, parameters: Parameters) -> LanguagePair:
     model = find_model(service_of(request).settings, parameters.text("source_lang"), parameters.text("target_lang"))
     return model.source, model.target
 
@@ -41,14 +41,14 @@ def _entries(parameters: Parameters) -> dict[str, str]:
     return entries
 
 
-def _describe_dictionary(pair: Pair, count: int) -> dict[str, Any]:
+def _describe_dictionary(pair: LanguagePair, count: int) -> dict[str, Any]:
     return {"source_lang": pair[0], "target_lang": pair[1], "entry_count": count}
 
 
 # v2: a glossary is of one pair. One of several, made by v3, is not seen here, as at DeepL.
 
 
-def _one(request: Request) -> tuple[StoredGlossary, Pair]:
+def _one(request: Request) -> tuple[StoredGlossary, LanguagePair]:
     glossary = _glossaries(request).get(request.path_params["id"], request.state.owner)
     if len(glossary.dictionaries) != 1:
         raise Problem(404, "no_glossary")
@@ -115,7 +115,7 @@ def _describe(glossary: StoredGlossary) -> dict[str, Any]:
 _IN_FORM = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")  # as DeepL's client for Node writes a form
 
 
-def _dictionaries(request: Request, parameters: Parameters) -> dict[Pair, dict[str, str]]:
+def _dictionaries(request: Request, parameters: Parameters) -> dict[LanguagePair, dict[str, str]]:
     listed = parameters.values.get("dictionaries", [])
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise Problem(400, "not_dictionaries")

@@ -14,7 +14,7 @@ from docflat.service.store import Store
 _MOST = 1000  # of one owner
 _NAME = 1024  # characters
 
-Pair = tuple[str, str]
+LanguagePair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class StoredGlossary:
     id: str
     name: str
     created: float
-    dictionaries: Mapping[Pair, Mapping[str, str]]
+    dictionaries: Mapping[LanguagePair, Mapping[str, str]]
 
 
 @dataclass
 class Glossaries:
     store: Store
 
-    def create(self, owner: str, name: str, dictionaries: Mapping[Pair, Mapping[str, str]]) -> StoredGlossary:
+    def create(self, owner: str, name: str, dictionaries: Mapping[LanguagePair, Mapping[str, str]]) -> StoredGlossary:
         _check_name(name)
         id = str(uuid.uuid4())
         with self.store.transaction() as connection:
@@ -60,7 +60,7 @@ class Glossaries:
         _check_name(name)
         self.store.change("update glossaries set name = ? where id = ? and owner = ?", (name, id, owner))
 
-    def put(self, id: str, owner: str, pair: Pair, entries: Mapping[str, str]) -> None:
+    def put(self, id: str, owner: str, pair: LanguagePair, entries: Mapping[str, str]) -> None:
         """The dictionary of a pair, in the place of any that there was."""
         self.get(id, owner)
         self.store.change("replace into dictionaries values (?, ?, ?, ?)", (id, *pair, json.dumps(dict(entries))))
@@ -69,13 +69,13 @@ class Glossaries:
         if not self.store.change("delete from glossaries where id = ? and owner = ?", (id, owner)):
             raise Problem(404, "no_glossary")
 
-    def delete_dictionary(self, id: str, owner: str, pair: Pair) -> None:
+    def delete_dictionary(self, id: str, owner: str, pair: LanguagePair) -> None:
         self.get(id, owner)
         query = "delete from dictionaries where glossary = ? and source = ? and target = ?"
         if not self.store.change(query, (id, *pair)):
             raise Problem(404, "no_glossary")
 
-    def entries_of(self, ids: Sequence[str], owner: str, pair: Pair) -> dict[str, str]:
+    def entries_of(self, ids: Sequence[str], owner: str, pair: LanguagePair) -> dict[str, str]:
         """Of several glossaries together; where they differ the first counts."""
         entries: dict[str, str] = {}
         for id in reversed(ids):

@@ -25,8 +25,8 @@ from docflat.translation.repairing import Translates, translate_and_repair
 from docflat.translation.side_by_side import mark_changes
 
 Done = Callable[[int], None]
-Row = dict[str, Any]
-Part = tuple[str, str | None]  # of a translation, and what stands there without context; None: the same
+JsonObject = dict[str, Any]
+Stretch = tuple[str, str | None]  # of a translation, and what stands there without context; None: the same
 
 _AT_A_TIME = 64  # texts that are not related, in one call of the engine
 _MOST_SHOWN = 20  # sentences of a report that have other numbers or terms than they should
@@ -122,9 +122,9 @@ def _translate_document(translator: Translates, task: Message, done: Done) -> Me
     return answer
 
 
-def mark_in_text(text: str, rows: Sequence[Row]) -> list[Part]:
+def mark_in_text(text: str, rows: Sequence[JsonObject]) -> list[Stretch]:
     """A whole translation in parts, as those of its sentences are."""
-    parts: list[Part] = []
+    parts: list[Stretch] = []
     place = 0
     for row in rows:
         start = text.find("".join(part for part, _ in row["parts"]), place)
@@ -151,7 +151,7 @@ def _unsplit(translator: Translates, task: Message, done: Done, settings: Mappin
     return {"texts": texts[len(task["context"]) :]}
 
 
-def compare(translator: Translates, rows: Sequence[tuple[str, str, bool]], done: Done) -> list[Row]:
+def compare(translator: Translates, rows: Sequence[tuple[str, str, bool]], done: Done) -> list[JsonObject]:
     """Sentences and translations, these in parts: each part with what stands there without context, or None."""
     if not rows:
         return []
@@ -208,7 +208,7 @@ def translate_one_file(translator: Translates, task: FileTask, planned: PlannedF
     return answer
 
 
-def is_changed(row: Row) -> bool:
+def is_changed(row: JsonObject) -> bool:
     """Whether context changed a word of it; also where it only took words away, of which no part is left."""
     return row["alone"] is not None and row["alone"].split() != "".join(part[0] for part in row["parts"]).split()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from docflat.data.documents import Boundaries, FilePair, read_documents
-from docflat.editing.editor import Pair, Revision
+from docflat.editing.editor import Revision, SentenceAndDraft
 from docflat.editing.variants import Change
 from docflat.formats import FORMATS, find_format
 from docflat.formats.safe_reading import read_file
@@ -25,7 +25,7 @@ BILINGUAL = (".po", ".xliff", ".xlf", ".tmx")
 class DraftDocument:
     """Sentences of a document with their drafts."""
 
-    pairs: Sequence[Pair]
+    pairs: Sequence[SentenceAndDraft]
     places: Sequence[str]  # where each draft stands, for messages: "draft.de:12"
 
 
@@ -108,7 +108,7 @@ class TextPairs:
         self.places: list[list[tuple[int, int]]] = []  # of each sentence: the number of its text, where it starts
         number = 0
         for document in documents:
-            pairs: list[Pair] = []
+            pairs: list[SentenceAndDraft] = []
             names: list[str] = []
             places = []
             for text in document:

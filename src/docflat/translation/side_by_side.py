@@ -12,7 +12,7 @@ from docflat.decoding.alignment import find_words
 
 
 @dataclass(frozen=True)
-class Row:
+class ShownSentence:
     source: str
     target: str
     alone: str | None = None  # translated without context; None: there is nothing to compare
@@ -21,7 +21,7 @@ class Row:
 @dataclass(frozen=True)
 class ShownDocument:
     name: str
-    rows: Sequence[Row]
+    rows: Sequence[ShownSentence]
 
 
 def mark_changes(target: str, alone: str | None) -> Iterator[tuple[str, str | None]]:
@@ -90,7 +90,7 @@ def side_by_side(documents: Sequence[ShownDocument]) -> str:
     return "\n".join(parts)
 
 
-def _is_changed(row: Row) -> bool:
+def _is_changed(row: ShownSentence) -> bool:
     """Also where context only took words away, of which no mark is left."""
     return row.alone is not None and _words(row.target) != _words(row.alone)
 
@@ -109,7 +109,7 @@ def _document(document: ShownDocument) -> str:
     return f"<h2>{escape(document.name)}</h2>\n<table>\n<thead>{head}</thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
-def _target(row: Row) -> str:
+def _target(row: ShownSentence) -> str:
     parts = []
     for text, instead in mark_changes(row.target, row.alone):
         if instead is None:

@@ -29,7 +29,7 @@ from docflat.reproduce.grid import CONTROL, DATASETS, IN_COMPANY, Cell, Job, Mea
 from docflat.reproduce.measuring import SharedFirstPass
 from docflat.reproduce.page import page
 from docflat.reproduce.report import NOT_RUN, Report, markdown
-from docflat.reproduce.results import Origin, Record, add_results, claim, read_results
+from docflat.reproduce.results import Measurement, Origin, add_results, claim, read_results
 from docflat.reproduce.tables import chosen, tables
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import to_mapping
@@ -53,11 +53,11 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[tuple[str
     return [(path, value)]
 
 
-def record(job: str, metric: str, value: float | None, window: int = 0, origin: Origin = ORIGIN) -> Record:
-    return Record(job, metric, window, value, origin)
+def record(job: str, metric: str, value: float | None, window: int = 0, origin: Origin = ORIGIN) -> Measurement:
+    return Measurement(job, metric, window, value, origin)
 
 
-def report(*records: Record) -> Report:
+def report(*records: Measurement) -> Report:
     return Report({one.key: one for one in records})
 
 

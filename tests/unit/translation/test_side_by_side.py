@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from docflat.translation.side_by_side import Row, ShownDocument, change_lines, side_by_side
+from docflat.translation.side_by_side import ShownDocument, ShownSentence, change_lines, side_by_side
 
 
-def shown(*rows: Row, name: str = "a.txt") -> ShownDocument:
+def shown(*rows: ShownSentence, name: str = "a.txt") -> ShownDocument:
     return ShownDocument(name, rows)
 
 
 def test_changes_are_in_brackets() -> None:
-    rows = (Row("It fits.", "Er passt.", "Es passt."), Row("Yes.", "Ja.", "Ja."), Row("x", "x", None))
+    rows = (
+        ShownSentence("It fits.", "Er passt.", "Es passt."),
+        ShownSentence("Yes.", "Ja.", "Ja."),
+        ShownSentence("x", "x", None),
+    )
     assert list(change_lines([shown(*rows)])) == [
         "context changed 1 of 2 sentences:",
         "",
@@ -21,7 +25,7 @@ def test_changes_are_in_brackets() -> None:
 
 
 def test_words_that_context_takes_away_are_a_change() -> None:
-    document = shown(Row("It is good.", "Es ist gut.", "Es ist wirklich gut."))
+    document = shown(ShownSentence("It is good.", "Es ist gut.", "Es ist wirklich gut."))
     assert list(change_lines([document]))[3:] == [
         "  without context: Es ist [wirklich] gut.",
         "  with context:    Es ist gut.",
@@ -30,7 +34,7 @@ def test_words_that_context_takes_away_are_a_change() -> None:
 
 
 def test_documents_of_one_file_are_told_apart() -> None:
-    row = Row("It.", "Er.", "Es.")
+    row = ShownSentence("It.", "Er.", "Es.")
     lines = list(change_lines([shown(row), shown(row), shown(row, name="b.txt")]))
     assert [line.strip() for line in lines if "sentence 1" in line] == [
         "a.txt, document 1, sentence 1: It.",

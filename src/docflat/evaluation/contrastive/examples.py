@@ -159,7 +159,7 @@ def _is_json_lines(lines: Sequence[str]) -> bool:
 def _read_json_lines(lines: Iterable[str], path: Path) -> Iterator[ContrastiveExample]:
     """Our own format, and the one that calls `source` `src`."""
     for number, line in enumerate(lines, 1):
-        record = _Record(json_object(line, path, number), path, line=number)
+        record = _JsonExample(json_object(line, path, number), path, line=number)
         if record.has("source"):
             keys = ("source", "reference", "contrastives", "source_context", "target_context")
         else:
@@ -187,7 +187,7 @@ def _read_json(
     if isinstance(value, dict):
         return _read_bawden(value, path)
     records = [
-        _Record(each, path, f"example {n}") for n, each in enumerate(value if isinstance(value, list) else [], 1)
+        _JsonExample(each, path, f"example {n}") for n, each in enumerate(value if isinstance(value, list) else [], 1)
     ]
     if records and records[0].has("errors"):
         return _read_contrapro(records, _contexts(records, path, documents, context))
@@ -197,18 +197,18 @@ def _read_json(
 
 
 def _read_contrapro(
-    records: Sequence[_Record], contexts: Iterable[tuple[tuple[str, ...], tuple[str, ...]]]
+    records: Sequence[_JsonExample], contexts: Iterable[tuple[tuple[str, ...], tuple[str, ...]]]
 ) -> Iterator[ContrastiveExample]:
     keys = ("src segment", "ref segment", "errors")
     for record, (source_context, target_context) in zip(records, contexts, strict=True):
-        errors = [_Record(error, record.path, record.where) for error in record.items("errors")]
+        errors = [_JsonExample(error, record.path, record.where) for error in record.items("errors")]
         contrastives = [error.text("contrastive") for error in errors]
         sides = record.text("src segment"), record.text("ref segment")
         yield record.example(*sides, contrastives, source_context, target_context, record.fields(keys))
 
 
 def _contexts(
-    records: Sequence[_Record], path: Path, documents: Path | None, context: int | None
+    records: Sequence[_JsonExample], path: Path, documents: Path | None, context: int | None
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Of each example of ContraPro, from its documents or its context files."""
     if documents is not None:
@@ -219,7 +219,7 @@ def _contexts(
 
 
 def _contexts_in_documents(
-    records: Sequence[_Record], folder: Path
+    records: Sequence[_JsonExample], folder: Path
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """All that precedes, in YEAR/NAME.en and YEAR/NAME.de, as ContraPro's script lays OpenSubtitles out."""
     files = {file.name: file for file in sorted(folder.glob("**/*")) if file.is_file()}
@@ -248,7 +248,9 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-def _contexts_in_files(records: Sequence[_Record], path: Path) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _contexts_in_files(
+    records: Sequence[_JsonExample], path: Path
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """From NAME.context.en and NAME.context.de, which have as many lines for each candidate, empty where none is."""
     stem = path.name.partition(".")[0]
     language = records[0].text("document id").rpartition(".")[2]
@@ -272,7 +274,7 @@ def _contexts_in_files(records: Sequence[_Record], path: Path) -> Iterator[tuple
         start += size * (1 + len(record.items("errors")))
 
 
-def _voita_example(record: _Record) -> ContrastiveExample:
+def _voita_example(record: _JsonExample) -> ContrastiveExample:
     """The sentences of a side are one string; `true_ind` says which of the targets is right."""
     *source_context, source = record.text("src").split(f" {_EOS} ")
     targets = [target.split(f" {_EOS} ") for target in record.texts("dst")]
@@ -290,20 +292,20 @@ def _voita_example(record: _Record) -> ContrastiveExample:
 def _read_bawden(blocks: Mapping[str, Any], path: Path) -> Iterator[ContrastiveExample]:
     """Blocks of examples: `examples` with a source each, or one source and several right translations."""
     for key, block in blocks.items():
-        record = _Record(block, path, f"block {key}")
+        record = _JsonExample(block, path, f"block {key}")
         fields: Fields = {"block": key, **record.fields()}
         if record.has("examples"):
             for each in record.items("examples"):
-                one = _Record(each, path, record.where)
-                yield _bawden_example(one, _Record(one.value.get("trg"), path, record.where), fields)
+                one = _JsonExample(each, path, record.where)
+                yield _bawden_example(one, _JsonExample(one.value.get("trg"), path, record.where), fields)
         elif record.has("trg"):
             for target in record.items("trg"):
-                yield _bawden_example(record, _Record(target, path, record.where), fields)
+                yield _bawden_example(record, _JsonExample(target, path, record.where), fields)
         else:
             raise InputError("not a contrastive set: none of the known formats (docs/contrast.md)", path)
 
 
-def _bawden_example(source: _Record, target: _Record, fields: Fields) -> ContrastiveExample:
+def _bawden_example(source: _JsonExample, target: _JsonExample, fields: Fields) -> ContrastiveExample:
     right = "correct" if target.has("correct") else "semi-correct"
     sides = [source.texts("src"), target.texts(right), target.texts("incorrect")]
     if len({len(side) for side in sides}) > 1 or not sides[0]:
@@ -315,7 +317,7 @@ def _bawden_example(source: _Record, target: _Record, fields: Fields) -> Contras
     return source.example(sentence, reference, [contrastive], source_context, target_context, more)
 
 
-class _Record:
+class _JsonExample:
     """A JSON object of a contrastive set, and where it stands."""
 
     def __init__(self, value: object, path: Path, where: str = "", line: int | None = None) -> None:
