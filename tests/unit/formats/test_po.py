@@ -233,6 +233,7 @@ def test_lines_of_a_message(text: str, parts: list[str]) -> None:
         (b'msgid "a"\nmsgid_plural "b"\nmsgstr "c"\n', "a.po:1: msgid_plural goes with"),
         (b'msgid "a"\nmsgstr[0] ""\nmsgstr "c"\n', "a.po:1: msgid_plural goes with"),
         (b'msgid "a"\nmsgstr[0] ""\nmsgid_plural "b"\nmsgstr[1] ""\n', "a.po:3: a msgid_plural after a msgstr"),
+        (b'msgid_plural "b"\nmsgid "a"\nmsgstr[0] ""\n', "a.po:1: an entry without msgid"),
         (b"#, fuzzy\n" * 20_000, "a.po:10001: more than 10000 lines of flags"),
         (b'msgid "a"\nmsgstr "\xe4"\n', "a.po:2: not UTF-8"),
         (b'msgid ""\nmsgstr "Content-Type: text/plain; charset=punycode\\n"\n', "charset that is not known: punycode"),

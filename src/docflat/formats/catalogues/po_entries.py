@@ -113,6 +113,8 @@ def read_entries(text: str, file: str) -> Iterator[Entry]:
             if key in ("msgctxt", "msgid", "domain") and any(each.startswith("msgstr") for each in entry.texts):
                 yield _checked(entry, file)
                 entry = Entry(number)
+            if key not in ("msgctxt", "msgid", "domain") and "msgid" not in entry.texts:
+                raise InputError("an entry without msgid", file, number)
             if key == "msgid_plural" and entry.translations:
                 raise InputError("a msgid_plural after a msgstr", file, number)
             if key in entry.texts:
