@@ -265,7 +265,7 @@ def _set(mapping: dict[str, Any], keys: list[str], value: Any, override: str) ->
     for depth, key in enumerate(keys):
         last = depth == len(keys) - 1
         if isinstance(here, list):
-            if not (key.isascii() and key.isdigit()) or int(key) >= len(here):
+            if not (len(key) < 10 and key.isascii() and key.isdigit()) or int(key) >= len(here):
                 raise InputError(f"{override!r}: there is no {'.'.join(keys[: depth + 1])}")
             if last:
                 here[int(key)] = value

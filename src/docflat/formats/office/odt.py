@@ -129,11 +129,14 @@ class _Finder:
     def __init__(self, xml: Xml, styles: Styles, compared: Collection[str] | None) -> None:
         """compared: texts of cells that stay; None: the file is no table of numbers."""
         self._xml, self._styles, self._compared = xml, styles, compared
-        self._cells: Seen = {}
+        self._in_cells: set[int] = set()  # numbers of places
         self.places: list[Place] = []
         for group in xml.root:
             if group.tag in ("office:body", "office:master-styles"):
                 self._find(group, "")
+        cells: Seen = {}
+        for number in sorted(self._in_cells):  # now, in the order of reading: a cell may hold a table
+            mark_copies(cells, [self.places[number]])
 
     def _find(self, element: Element, kept: str) -> None:
         if element.tag in ("text:tracked-changes", "table:tracked-changes"):  # what was deleted
@@ -169,8 +172,7 @@ class _Finder:
             else:
                 self._find(child, kept)
         self.places += value if not number and not why else []
-        for place in self.places[first:]:
-            mark_copies(self._cells, [place])
+        self._in_cells.update(range(first, len(self.places)))
 
     def _paragraph(self, element: Element, kept: str) -> Paragraph:
         style = f"paragraph:{element.attributes.get('text:style-name', '')}"

@@ -106,7 +106,7 @@ class Workbook(Package):
         if kind == "s" and value and self._shared:
             text = value.text().strip()
             shared, strings = self._shared
-            number = int(text) if text.isascii() and text.isdigit() else -1
+            number = int(text) if len(text) < 10 and text.isascii() and text.isdigit() else -1
             if 0 <= number < len(strings) and number not in self._listed:
                 self._listed.add(number)
                 self._add_text(cell_text(shared, strings[number], self._why_kept(strings[number], kept)))
@@ -154,6 +154,8 @@ def _comments(xml: Xml) -> Iterator[Place]:
             yield plain_element(xml, said)
         elif element.tag == "s:comment" and (text := element.find("s:text")):
             number = element.attributes.get("authorId", "")
-            author = authors[int(number)] if number.isdigit() and int(number) < len(authors) else ""
+            author = (
+                authors[int(number)] if len(number) < 10 and number.isdecimal() and int(number) < len(authors) else ""
+            )
             if not author.startswith("tc="):
                 yield cell_text(xml, text)
