@@ -51,6 +51,7 @@ TRIED = [
 ]
 MARIAN = Architecture("swish", False, True, "tensor2tensor", logits_bias=True)
 SHARED = Architecture("swish", True, True, "paper", logits_bias=True, shared_norm=True)
+RECURRENT = Architecture("relu", False, True, "tensor2tensor", logits_bias=True, recurrent_decoder=True)
 SEPARATE = Architecture("relu", True, False, "paper", logits_bias=True, separate_embeddings=True)
 
 
@@ -142,6 +143,21 @@ def test_a_norm_that_came_later_is_torchs(variant: str) -> None:
     assert ours.second_pass(some_documents(), first, lambda _: None) == theirs.second_pass(
         some_documents(), first, lambda _: None
     )
+
+
+@pytest.mark.parametrize("variant", ["sent2sent", "doc2doc"])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_recurrent_decoder_is_torchs(variant: str, beam: int) -> None:
+    """Searches from start symbols and from prefixes, and whole rows."""
+    ours, theirs = (passes(one, variant, window=4, beam=beam, batch_size=6) for one in both(variant, RECURRENT))
+    first, documents = same_drafts(ours, theirs), some_documents()
+    if variant != "sent2sent":
+        second = [one.second_pass(documents, first, lambda _: None) for one in (ours, theirs)]
+        assert second[0] == second[1] != first
+    scored = [one.score(documents, first) for one in (ours, theirs)]
+    for mine, other in zip(*scored, strict=True):
+        for a, b in zip(mine, other, strict=True):
+            np.testing.assert_allclose(a, b, **CLOSE)
 
 
 @pytest.mark.parametrize("variant", TRIED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +64,9 @@ class SegmentAttending:
 
     def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         raise TypeError("there are no previous sentences to attend to")
+
+    def recur(self, recurrence: Any, x: Tensor) -> Tensor:
+        raise TypeError("a recurrence is of target sides")
 
 
 class SideAttending(SegmentAttending):
@@ -133,6 +137,14 @@ class TargetAttending(SideAttending):
         key, value = attention.keys_values(states)
         self.note_cross(attention, reach, key, value)
         return attention.join(attend(attention.queries(x), key, value, queries, keys))
+
+    def recur(self, recurrence: Any, x: Tensor) -> Tensor:
+        states: Tensor = recurrence.over(x, self.side.rows)
+        self.note_states(recurrence, states)
+        return states
+
+    def note_states(self, recurrence: nn.Module, states: Tensor) -> None:
+        """As `note_self`; (tokens, dim)."""
 
     def note_cross(self, attention: Attention, reach: Reach, key: Tensor, value: Tensor) -> None:
         """As `note_self`; of the whole source, or of the context that was encoded apart."""

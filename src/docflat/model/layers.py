@@ -261,6 +261,9 @@ class Attending(Protocol):
         Returns (..., distances, dim), and where there is such a sentence, (..., distances).
         """
 
+    def recur(self, recurrence: Any, x: Tensor) -> Tensor:
+        """The states of a recurrence (ssru.py) after target tokens."""
+
 
 def drop(dropout: nn.Dropout, x: Tensor) -> Tensor:
     """In training; else to ask the module is all that it would do, twenty times a step."""

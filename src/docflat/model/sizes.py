@@ -20,6 +20,7 @@ class Architecture:
     frequencies: Literal["tensor2tensor", "paper"] = "tensor2tensor"
     logits_bias: bool = False  # a number for each word is added to its logit
     separate_embeddings: bool = False  # the target side has a table of its own
+    recurrent_decoder: bool = False  # an SSRU in the place of the decoder's self-attention
     # The norm after the embedding came when the model had been trained without: a share is normed, 0 at first.
     shared_norm: bool = False
 

@@ -22,6 +22,7 @@ from docflat.model.embedding_norm import embedding_norm
 from docflat.model.layers import Attending, DecoderLayer, Embedding, EncoderLayer, Norm, Reach
 from docflat.model.loss import cross_entropy, grade
 from docflat.model.sizes import ModelSizes, Vocabulary
+from docflat.model.ssru import SSRUDecoderLayer
 
 
 class Transformer(nn.Module):
@@ -59,7 +60,7 @@ class Transformer(nn.Module):
         return EncoderLayer
 
     def decoder_layer(self, number: int) -> type[DecoderLayer]:
-        return DecoderLayer
+        return SSRUDecoderLayer if self.sizes.architecture.recurrent_decoder else DecoderLayer
 
     def start_index_tokens(self) -> None:
         """Index tokens take over from <s>, which started sentences when there was no context."""

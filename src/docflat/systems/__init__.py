@@ -47,6 +47,7 @@ class System:
     # Rows are lone sentences that start with <s>, and are mixed freely.
     sentence_level: bool = False
     needs_target: bool = False  # a sentence of a target row reads that of the source row which it translates
+    recurrent: bool = True  # the decoder's self-attention may be a recurrence; else it sees single sentences by it
     vector_slot: bool = False  # its rows have a place for a vector
     selections: tuple[SelectionName, ...] = ()  # what it reads of a side beside its rows
     # Options that are younger than some model folders, with what those were made with: such folders do not name them.
@@ -73,6 +74,8 @@ class System:
 
     def check(self, sizes: ModelSizes, options: Options, file: str | None = None, where: str = "options") -> None:
         """Refuses options that a model of these sizes cannot have."""
+        if sizes.architecture.recurrent_decoder and not self.recurrent:
+            raise InputError(f"{self.name} needs self-attention in the decoder, which this architecture has not", file)
         try:
             options.check(sizes)
         except ValueError as error:
@@ -155,6 +158,7 @@ SYSTEMS: dict[str, System] = {
             rows={"context": 2, **_NO_TARGET},
             sentence_rate=0.0,
             selections=("context",),
+            recurrent=False,
         ),
         System(
             "han",
@@ -167,6 +171,7 @@ SYSTEMS: dict[str, System] = {
             formerly={"inner_norms": False},
             needs_target=True,
             selections=("previous",),
+            recurrent=False,
         ),
         System(
             "selective",
@@ -190,6 +195,7 @@ SYSTEMS: dict[str, System] = {
             most_rows=MOST_SENTENCES,
             needs_target=True,
             selections=("recurrence",),
+            recurrent=False,
         ),
         System(
             "flattrans",
@@ -210,6 +216,7 @@ SYSTEMS: dict[str, System] = {
             "local",
             sentence_rate=0.2,
             needs_target=True,
+            recurrent=False,
         ),
         System(
             "mbe",

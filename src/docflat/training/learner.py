@@ -67,6 +67,7 @@ class Learner:
         self.scaler = torch.amp.GradScaler(kind, init_scale=2.0**13, enabled=self.half)
         # One batch a step, on one GPU, in a precision that needs no scaled losses: this can be recorded as a graph.
         self.records = stage.accumulate == processes.world == 1 and recipe.compile and self.model.recordable
+        self.records &= not self.model.sizes.architecture.recurrent_decoder
         self.records &= kind == "cuda" and half == torch.bfloat16 and has_kernel(self._any_query(torch.bfloat16))
         self.graph: StepGraph | None = None
         self.shapes: Shapes | None = None

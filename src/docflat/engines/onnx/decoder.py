@@ -34,19 +34,30 @@ tokens, positions (tokens,): ids, and their places in their rows. padded (groups
 context_keys, context_values (groups, heads, most, size)."""
 
 
+RECURRENT_DESCRIPTION = """
+A recurrence stands in the place of self-attention, so there are no slots, no bias and no caches, but a vector a token:
+state_N (rows, new, dim): the state of layer N before each token, zeros before the first; next_state_N after it.
+Tokens of a row are of different hypotheses: a prefix of several tokens is read by the graph `reader`."""
+
+
+def description(sizes: ModelSizes) -> str:
+    return DESCRIPTION + (RECURRENT_DESCRIPTION if sizes.architecture.recurrent_decoder else "")
+
+
 class DecoderGraph:
     """Adds the decoder to a graph of its own."""
 
     def __init__(self, weights: Weights, sizes: ModelSizes, flat: tuple[str, float] | None) -> None:
         """flat: gate and gamma of flat-batch attention on the target side, if there is any."""
-        self.graph = Graph("decoder", DESCRIPTION + (FLAT_DESCRIPTION if flat else ""))
+        self.graph = Graph("decoder", description(sizes) + (FLAT_DESCRIPTION if flat else ""))
         self.layers, self.sizes = Layers(self.graph, weights, sizes), sizes
         graph = self.graph
         tokens, positions = (graph.input(name, INT64, "rows", "new") for name in ("tokens", "positions"))
         self.shape = graph.add("Shape", tokens)
         self.by_head = graph.add("Concat", self.shape, graph.ints(sizes.heads, self.layers.head_size), axis=0)
-        self.places = self._places(graph.input("slots", INT64, "rows", "new"))
-        self.bias = graph.input("bias", FLOAT, "rows", 1, "new", "room")
+        if not sizes.architecture.recurrent_decoder:
+            self.places = self._places(graph.input("slots", INT64, "rows", "new"))
+            self.bias = graph.input("bias", FLOAT, "rows", 1, "new", "room")
         self.memory_hidden = graph.input("memory_hidden", FLOAT, "rows", 1, 1, "longest")
         one_row = graph.ints(-1)
         flat_tokens, flat_positions = (graph.add("Reshape", x, one_row) for x in (tokens, positions))
@@ -151,14 +162,29 @@ class DecoderGraph:
 
     def _layer(self, x: str, number: int) -> str:
         graph, layers, dim, name = self.graph, self.layers, self.sizes.dim, f"decoder.{number}"
+        if self.sizes.architecture.recurrent_decoder:
+            return self._after_own(self._recur(x, number), number)
         rounded = layers.round(x)
         query, key, value = (layers.some(rounded, f"{name}.attention.qkv", n * dim, (n + 1) * dim) for n in range(3))
         keys = self._cache(f"keys_{number}", "room", key, self.places)
         values = self._cache(f"values_{number}", "room", value, self.places)
         read = layers.flatten(layers.attend(self._by_row(query), keys, values, self.bias))
         joined = layers.linear(layers.round(read), f"{name}.attention.output")
-        x = layers.norm(graph.add("Add", x, joined), f"{name}.attention_norm")
+        return self._after_own(layers.norm(graph.add("Add", x, joined), f"{name}.attention_norm"), number)
 
+    def _recur(self, x: str, number: int) -> str:
+        graph, layers, dim, name = self.graph, self.layers, self.sizes.dim, f"decoder.{number}"
+        stays, added = layers.recurrence(x, f"{name}.recurrence")
+        old = graph.add("Reshape", graph.input(f"state_{number}", FLOAT, "rows", "new", dim), graph.ints(-1, dim))
+        state = graph.add("Add", graph.add("Mul", stays, old), added)
+        shape = graph.add("Concat", self.shape, graph.ints(dim), axis=0)
+        graph.add("Reshape", state, shape, name=f"next_state_{number}")
+        graph.declare_output(f"next_state_{number}", FLOAT, "rows", "new", dim)
+        return layers.norm(graph.add("Add", x, graph.add("Relu", state)), f"{name}.attention_norm")
+
+    def _after_own(self, x: str, number: int) -> str:
+        """A layer from its attention to the source on."""
+        graph, layers, dim, name = self.graph, self.layers, self.sizes.dim, f"decoder.{number}"
         asked = layers.some(layers.round(x), f"{name}.source_attention.qkv", 0, dim)
         graph.output(asked, f"queries_{number}", FLOAT, "rows * new", dim)
         shape = ("rows", self.sizes.heads, "longest", layers.head_size)

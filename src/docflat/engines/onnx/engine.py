@@ -20,6 +20,7 @@ from docflat.engines.onnx.head import head_graph, listed_graph, shortlist_graph
 from docflat.engines.onnx.others import Others
 from docflat.engines.onnx.padding import Padded
 from docflat.engines.onnx.reader import ReaderGraph
+from docflat.engines.onnx.recurrent_search import RecurrentSearch
 from docflat.engines.onnx.search import Head, Memory, Search
 from docflat.engines.onnx.sessions import Session
 from docflat.engines.onnx.shortlist import Shortlist
@@ -186,6 +187,9 @@ class OnnxEngine:
         words = vocabulary.text_size if head.ids is None else len(head.ids)
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.
         count = min(2 * beam, words - vocabulary.mask - 1)
+        if self.model.sizes.architecture.recurrent_decoder:
+            searched = (self.decoder, head, encoded, prefix, hypotheses, count)
+            return RecurrentSearch(self.model.sizes, *searched, lambda: self.reader).run()
         return Search(self.model.sizes, self.decoder, head, encoded, prefix, others, hypotheses, count).run()
 
     def _head(self, tokens: Array, shortlist: bool) -> Head:

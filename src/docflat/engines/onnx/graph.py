@@ -60,6 +60,20 @@ class Graph:
         self.nodes.append(protobuf.node(op, inputs, names, "", attributes))
         return names
 
+    def add_scan(self, body: Graph, *inputs: str, scanned: int) -> Sequence[str]:
+        """Run a small graph for each place of the second axis of its last inputs; what it makes is laid side by side.
+
+        The others are states, which it makes anew each time; here come their last values, then what was laid out.
+        """
+        names = [f"{name}_{len(self.nodes)}" for name in body.outputs]
+        laid = len(body.outputs) - (len(inputs) - scanned)
+        axes = {"scan_input_axes": [1] * scanned, "scan_output_axes": [1] * laid}
+        return self.add_many("Scan", *inputs, names=names, body=body.content(), num_scan_inputs=scanned, **axes)
+
+    def content(self) -> bytes:
+        """As the body of a node: without weights of its own."""
+        return protobuf.graph(self.name, self.nodes, self._tensors, *self._values, self.description)
+
     def constant(self, content: Any, dtype: Any = None) -> str:
         """A small tensor within the graph; the same one twice is one."""
         array = np.asarray(content, dtype=dtype)

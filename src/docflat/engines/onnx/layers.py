@@ -132,6 +132,17 @@ class Layers:
             rounded = self.round(graph.add("Relu", inner), positive=True)
         return self.norm(graph.add("Add", x, self.linear(rounded, f"{name}.outer")), f"{name}_norm")
 
+    def recurrence(self, x: str, name: str) -> tuple[str, str]:
+        """How much of the old state stays, and what is added: (tokens, dim) each. See model/ssru.py."""
+        graph, dim = self.graph, self.sizes.dim
+        both = self.linear(self.round(x), f"{name}.both")
+        number = len(graph.nodes)
+        new, stays = graph.add_many(
+            "Split", both, graph.ints(dim, dim), names=(f"new_{number}", f"stays_{number}"), axis=1
+        )
+        stays = graph.add("Sigmoid", stays)
+        return stays, graph.add("Mul", graph.add("Sub", graph.constant(np.float32(1)), stays), new)
+
     # Attention
 
     def split(self, x: str, shape: Sequence[int]) -> str:

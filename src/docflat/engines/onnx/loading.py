@@ -27,6 +27,8 @@ SYSTEMS = ("sent2sent", "doc2doc", "docflat-c", "docflat-d", "docflat-i")
 
 def supports(config: ModelConfig) -> bool:
     """Whether there are graphs for this model: for some systems, in the form that the paper recommends."""
+    if config.sizes.architecture.recurrent_decoder:
+        return config.system in ("sent2sent", "doc2doc")
     return config.system in SYSTEMS and config.options.get("scope", "current") == "current"
 
 
@@ -98,8 +100,13 @@ def expected_shapes(
     for side, count in (("encoder", sizes.encoder_layers), ("decoder", sizes.decoder_layers)):
         for number in range(count):
             name = f"{side}.{number}"
-            for part in ("attention", "source_attention")[: 1 + (side == "decoder")]:
-                attention(f"{name}.{part}")
+            recurrent = side == "decoder" and kind.recurrent_decoder
+            if recurrent:
+                linear(f"{name}.recurrence.both", 2 * dim, dim)
+            else:
+                attention(f"{name}.attention")
+            if side == "decoder":
+                attention(f"{name}.source_attention")
             for part in ("attention_norm", "source_norm", "feed_forward_norm"):
                 if side == "decoder" or part != "source_norm":
                     norm(f"{name}.{part}")

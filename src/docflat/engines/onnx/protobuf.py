@@ -26,7 +26,7 @@ TYPES = {
 IR_VERSION = 9  # of the format, as opset 18 came with it
 
 Dimension = int | str  # a size, or the name of one that is known when it runs
-Attribute = int | float | str | Sequence[int]
+Attribute = int | float | str | bytes | Sequence[int]  # bytes: a graph, as `graph` writes it
 
 
 def varint(number: int) -> bytes:
@@ -92,6 +92,8 @@ def attribute(name: str, content: Attribute) -> bytes:
         return head + varint(2 << 3 | 5) + struct.pack("<f", content) + integer(20, 1)
     if isinstance(content, str):
         return head + block(4, content) + integer(20, 3)
+    if isinstance(content, bytes):
+        return head + block(6, content) + integer(20, 5)
     return head + b"".join(integer(8, number) for number in content) + integer(20, 7)
 
 

@@ -20,6 +20,10 @@ states (asked, dim): what the head reads.
 queries_N (tokens, dim), of the last layer (asked, dim): what layer N asks the source, as in the graph `decoder`.
 keys_N, values_N (tokens, dim): what layer N keeps of each token, as heads times size."""
 
+RECURRENT_DESCRIPTION = """
+A recurrence stands in the place of self-attention, so instead of bias, asked_bias, keys_N and values_N there is
+state_N (tokens, dim): the state of layer N after each token."""
+
 FLAT_DESCRIPTION = """
 Flat-batch attention, over the current sentences of rows that see each other, in their order:
 flat (current,): which tokens they are. flat_padded (groups, flat_most), flat_back (current,): as above, of groups and
@@ -27,22 +31,29 @@ current tokens. flat_bias (flat_most, flat_most): as above. merged (tokens,): wh
 afterwards. flat_keys, flat_values (current, dim): as above."""
 
 
+def description(sizes: ModelSizes) -> str:
+    return DESCRIPTION + (RECURRENT_DESCRIPTION if sizes.architecture.recurrent_decoder else "")
+
+
 class ReaderGraph:
     """Adds a decoder that reads whole rows to a graph of its own."""
 
     def __init__(self, weights: Weights, sizes: ModelSizes, flat: tuple[str, float] | None) -> None:
         """flat: gate and gamma of flat-batch attention on the target side, if there is any."""
-        self.graph = Graph("reader", DESCRIPTION + (FLAT_DESCRIPTION if flat else ""))
+        self.graph = Graph("reader", description(sizes) + (FLAT_DESCRIPTION if flat else ""))
         self.layers, self.sizes = Layers(self.graph, weights, sizes), sizes
         graph, layers = self.graph, self.layers
         tokens, positions = (graph.input(name, INT64, "tokens") for name in ("tokens", "positions"))
         self.padded = graph.input("padded", INT64, "rows", "longest")
         self.back = graph.input("back", INT64, "tokens")
-        self.bias = graph.input("bias", FLOAT, "longest", "longest")
+        recurrent = sizes.architecture.recurrent_decoder
+        if not recurrent:
+            self.bias = graph.input("bias", FLOAT, "longest", "longest")
         self.asked = graph.input("asked", INT64, "asked")
         self.asked_padded = graph.input("asked_padded", INT64, "rows", "most")
         self.asked_back = graph.input("asked_back", INT64, "asked")
-        self.asked_bias = graph.input("asked_bias", FLOAT, "rows", 1, "most", "longest")
+        if not recurrent:
+            self.asked_bias = graph.input("asked_bias", FLOAT, "rows", 1, "most", "longest")
         self.hidden = graph.input("memory_hidden", FLOAT, "rows", 1, 1, "source_longest")
         layers.has_rows_of(tokens)
         table = "separate_embedding" if sizes.architecture.separate_embeddings else "embedding"
@@ -90,21 +101,11 @@ class ReaderGraph:
     def _layer(self, x: str, number: int) -> str:
         """(tokens, dim) -> (tokens, dim); of the last one (asked, dim): others read nothing of the rest."""
         graph, layers, name = self.graph, self.layers, f"decoder.{number}"
-        padded, back, bias, tokens = self.padded, self.back, self.bias, "tokens"
-        if number < self.sizes.decoder_layers - 1:
-            query, key, value = self._project(x, f"{name}.attention", (0, 1, 2))
-        else:
-            key, value = self._project(x, f"{name}.attention", (1, 2))
-            padded, back, bias, tokens = self.asked_padded, self.asked_back, self.asked_bias, "asked"
-            x = graph.add("Gather", x, self.asked, axis=0)
-            layers.has_rows_of(self.asked)
-            (query,) = self._project(x, f"{name}.attention", (0,))
-        self._keep(f"{{}}_{number}", key, value, "tokens")
-        keys, values = (self._by_row(part, self.padded) for part in (key, value))
-        read = self._flatten(layers.attend(self._by_row(query, padded), keys, values, bias), back)
-        joined = layers.linear(layers.round(read), f"{name}.attention.output")
-        x = layers.norm(graph.add("Add", x, joined), f"{name}.attention_norm")
-
+        last = number == self.sizes.decoder_layers - 1
+        x = self._recur(x, number, last) if self.sizes.architecture.recurrent_decoder else self._attend(x, number, last)
+        padded, back, tokens = (
+            (self.asked_padded, self.asked_back, "asked") if last else (self.padded, self.back, "tokens")
+        )
         (asked,) = self._project(x, f"{name}.source_attention", (0,))
         graph.output(asked, f"queries_{number}", FLOAT, tokens, self.sizes.dim)
         shape = ("rows", self.sizes.heads, "source_longest", layers.head_size)
@@ -113,3 +114,49 @@ class ReaderGraph:
         joined = layers.linear(layers.round(read), f"{name}.source_attention.output")
         x = layers.norm(graph.add("Add", x, joined), f"{name}.source_norm")
         return layers.feed_forward(x, f"{name}.feed_forward")
+
+    def _attend(self, x: str, number: int, last: bool) -> str:
+        """Self-attention and its norm."""
+        graph, layers, name = self.graph, self.layers, f"decoder.{number}"
+        padded, back, bias = self.padded, self.back, self.bias
+        if not last:
+            query, key, value = self._project(x, f"{name}.attention", (0, 1, 2))
+        else:
+            key, value = self._project(x, f"{name}.attention", (1, 2))
+            padded, back, bias = self.asked_padded, self.asked_back, self.asked_bias
+            x = self._asked(x)
+            (query,) = self._project(x, f"{name}.attention", (0,))
+        self._keep(f"{{}}_{number}", key, value, "tokens")
+        keys, values = (self._by_row(part, self.padded) for part in (key, value))
+        read = self._flatten(layers.attend(self._by_row(query, padded), keys, values, bias), back)
+        joined = layers.linear(layers.round(read), f"{name}.attention.output")
+        return layers.norm(graph.add("Add", x, joined), f"{name}.attention_norm")
+
+    def _recur(self, x: str, number: int, last: bool) -> str:
+        """A recurrence over each row and its norm."""
+        graph, layers, dim, name = self.graph, self.layers, self.sizes.dim, f"decoder.{number}"
+        parts = layers.recurrence(x, f"{name}.recurrence")
+        stays, added = (graph.add("Gather", part, self.padded, axis=0) for part in parts)  # (rows, longest, dim)
+        rows = graph.add("Slice", graph.add("Shape", self.padded), *map(graph.ints, (0, 1)))
+        start = graph.add("Expand", graph.constant(0, FLOAT), graph.add("Concat", rows, graph.ints(dim), axis=0))
+        _, states = graph.add_scan(step_body(dim), start, stays, added, scanned=2)
+        state = graph.add("Gather", graph.add("Reshape", states, graph.ints(-1, dim)), self.back, axis=0)
+        graph.output(state, f"state_{number}", FLOAT, "tokens", dim)
+        if last:
+            x, state = self._asked(x), graph.add("Gather", state, self.asked, axis=0)
+        return layers.norm(graph.add("Add", x, graph.add("Relu", state)), f"{name}.attention_norm")
+
+    def _asked(self, x: str) -> str:
+        """From here on only the tokens whose states are wanted."""
+        self.layers.has_rows_of(self.asked)
+        return self.graph.add("Gather", x, self.asked, axis=0)
+
+
+def step_body(dim: int) -> Graph:
+    """What a recurrence does at each place; the new state is laid out as well."""
+    body = Graph("step", "stays * old + added")
+    old, stays, added = (body.input(name, FLOAT, "rows", dim) for name in ("old", "stays", "added"))
+    state = body.add("Add", body.add("Mul", stays, old), added)
+    for name in ("state", "laid"):
+        body.output(state, name, FLOAT, "rows", dim)
+    return body

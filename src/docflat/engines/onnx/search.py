@@ -92,22 +92,25 @@ class Search:
         self.sizes, self.head, self.beam, self.count = sizes, head, beam, count
         self.memory, self.others = memory, others
         self.decoder = decoder.bind()
-        lengths = prefix.rows.lengths.astype(np.int64)
-        size = sizes.dim // sizes.heads
         self.width = max(FEWEST, beam.size)  # tokens of a row that are decoded at a step
-        names = [f"{kind}_{number}" for number in range(sizes.decoder_layers) for kind in ("keys", "values")]
-        self.caches = [Caches(names, lengths, self.width, sizes.heads, size)]
-        if others is not None:
-            ones = np.ones_like(lengths)
-            self.caches.append(Caches(("flat_keys", "flat_values"), ones, self.width, sizes.heads, size))
         self.positions = prefix.positions[prefix.current] + 1  # (rows,) of the next token
-        self.rows = np.arange(len(lengths))  # which row each row of the arrays is
+        self.rows = np.arange(len(prefix.rows))  # which row each row of the arrays is
         self.hypotheses: dict[int, Hypothesis] = {}  # by row
         self._read_memory()
-        self._read_context(prefix, lengths - 1)
-        self._read_starts(prefix, lengths - 1)
+        self._read_prefix(prefix)
 
     # The prefix
+
+    def _read_prefix(self, prefix: FlatSide) -> None:
+        sizes, lengths = self.sizes, prefix.rows.lengths.astype(np.int64)
+        size = sizes.dim // sizes.heads
+        names = [f"{kind}_{number}" for number in range(sizes.decoder_layers) for kind in ("keys", "values")]
+        self.caches = [Caches(names, lengths, self.width, sizes.heads, size)]
+        if self.others is not None:
+            ones = np.ones_like(lengths)
+            self.caches.append(Caches(("flat_keys", "flat_values"), ones, self.width, sizes.heads, size))
+        self._read_context(prefix, lengths - 1)
+        self._read_starts(prefix, lengths - 1)
 
     def _read_context(self, prefix: FlatSide, lengths: Array) -> None:
         """All that stands before the start symbols; lengths (rows,)."""
@@ -190,8 +193,17 @@ class Search:
         if self.width > self.beam.size:
             parents, words = (np.repeat(x, self.width, axis=1) for x in (parents, words))
         self.newest = words
+        self._reorder(parents)
+
+    def _reorder(self, parents: Array) -> None:
+        """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
         for caches in self.caches:
             caches.reorder(parents)
+
+    def _select_rows(self, rows: Array) -> None:
+        """Go on with the caches of these rows only."""
+        for caches in self.caches:
+            caches.select_rows(rows)
 
     def step(self) -> None:
         arrays = self.decoder.arrays
@@ -230,8 +242,7 @@ class Search:
         self.beam.select_rows(going)
         self.memory = self.memory.take(going)
         self.head.select_rows(going)
-        for caches in self.caches:
-            caches.select_rows(going)
+        self._select_rows(going)
         if self.others is not None:
             self.others.select_rows(going)
         self._read_memory()

@@ -33,7 +33,7 @@ class Session:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 4  # what is wrong is in the exception too
         # What is not packed for products, the embeddings, is read where it lies for as long as the session is used.
-        self.outputs = graph.outputs
+        self.inputs, self.outputs = graph.inputs, graph.outputs
         self.weights = {name: np.ascontiguousarray(array) for name, array in graph.weights.items()}
         values = [ort.OrtValue.ortvalue_from_numpy(array) for array in self.weights.values()]
         if values:

@@ -23,15 +23,17 @@ def read_rows(
     rows = Padded.of(side.rows)
     per_row = np.diff(np.searchsorted(asked, side.rows.starts))
     some = Padded.of(FlatSegments.of_lengths(per_row))
-    bias = causal(rows.padded.shape[1])
-    place = asked - np.repeat(side.rows.starts[:-1], per_row)  # (asked,) in their rows
     inputs = {**memory.parts, "memory_hidden": memory.hidden, "tokens": side.tokens, "positions": side.positions}
-    inputs |= {"padded": rows.padded, "back": rows.back, "bias": bias}
+    inputs |= {"padded": rows.padded, "back": rows.back}
     inputs |= {"asked": asked, "asked_padded": some.padded, "asked_back": some.back}
-    if len(asked) == len(side.tokens):
-        inputs["asked_bias"] = np.broadcast_to(bias, (len(rows.padded), 1, *bias.shape))
-    else:
-        inputs["asked_bias"] = bias[place[some.padded]][:, None]
+    if "bias" in reader.inputs:  # not of a recurrence
+        bias = causal(rows.padded.shape[1])
+        inputs["bias"] = bias
+        if len(asked) == len(side.tokens):
+            inputs["asked_bias"] = np.broadcast_to(bias, (len(rows.padded), 1, *bias.shape))
+        else:
+            place = asked - np.repeat(side.rows.starts[:-1], per_row)  # (asked,) in their rows
+            inputs["asked_bias"] = bias[place[some.padded]][:, None]
     if flat:
         groups = Padded.of(side.groups)
         merged = np.arange(len(side.tokens))

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from docflat.model.layers import Attention, DecoderLayer, Embedding, EncoderLayer, FeedForward, Gate, fold, linear_of
+from docflat.model.ssru import SSRU
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
 from docflat.systems.docflat import FlatBatchAttention
@@ -31,7 +32,14 @@ NOTHING: Known = {}
 
 MANY = 8192  # outputs, such as those of a vocabulary
 # What the layers of every system are asked for as a whole; of the attention to the source, parts are.
-WHOLE = ("attention.qkv", "attention.output", "source_attention.output", "feed_forward.inner", "feed_forward.outer")
+WHOLE = (
+    "attention.qkv",
+    "attention.output",
+    "recurrence.both",
+    "source_attention.output",
+    "feed_forward.inner",
+    "feed_forward.outer",
+)
 _alone = threading.Lock()
 
 
@@ -157,7 +165,7 @@ def quantize(model: Transformer, known: Known = NOTHING) -> None:
             # Of rounded matrices: then a model whose file is in 8 bits has the same one.
             wide = (linear_of(widen(*rounded(x, known)), x.bias) for x in (module.attention.output, module.gate))
             module.folded = Int8Linear(fold(*wide))
-        if isinstance(module, Attention):
+        if isinstance(module, Attention | SSRU):
             for name, child in list(module.named_children()):
                 if isinstance(child, nn.Linear):
                     setattr(module, name, Int8Linear(child, known))

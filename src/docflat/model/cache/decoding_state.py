@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from docflat.model.batch import Side
 from docflat.model.batch_attention import Memory, TargetAttending
@@ -24,6 +24,7 @@ from docflat.model.cache.fixed_keys import (
 )
 from docflat.model.cache.hypotheses import FIRST_ROOM, HypothesisSlots, Paths
 from docflat.model.layers import Attention, Reach, has_kernel, has_step_kernel, step_kernels
+from docflat.model.ssru import SSRU, SSRUState
 
 Newest = tuple[Tensor, Tensor, Tensor]  # queries, keys and values of the newest tokens, (rows, beam, heads, size) each
 
@@ -216,14 +217,18 @@ class Decoding:
 
     positions: Tensor  # (rows,) position of the next token
     paths: Paths
-    caches: dict[Attention, Cache]
+    caches: dict[nn.Module, Cache]
     hidden: dict[Reach, Tensor]  # (rows, 1, fixed) what to add to the scores of a prefix, by how far attention reaches
     mixer: Mixer | None = None
 
     @property
+    def recurrent(self) -> list[SSRUState]:
+        return [cache for cache in self.caches.values() if isinstance(cache, SSRUState)]
+
+    @property
     def stays(self) -> bool:
         """Whether tensors can stay in their place."""
-        return self.mixer is None or self.mixer.stays
+        return not self.recurrent and (self.mixer is None or self.mixer.stays)
 
     def make_room(self, steps: int) -> None:
         """From now on tensors stay in their place, with room for so many more steps."""
@@ -242,6 +247,8 @@ class Decoding:
     def reorder(self, parents: Tensor) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
         self.paths.reorder(parents)
+        for state in self.recurrent:
+            state.reorder(parents)
         if not self.paths.stays and self.paths.slots.shape[2] % 8 == 7:
             index = self.paths.compact()
             if index is not None:
@@ -266,7 +273,8 @@ class PrefixAttending(TargetAttending):
     def __init__(self, prefix: Side, memory: Memory, beam: int) -> None:
         super().__init__(prefix, memory)
         self.first_room = whole(FIRST_ROOM * beam)
-        self.caches: dict[Attention, Cache] = {}
+        self.beam = beam
+        self.caches: dict[nn.Module, Cache] = {}
         self.hidden: dict[Reach, Tensor] = {}
         self.last_piece = prefix.row_pieces.starts[1:].long() - 1  # (rows,): the start symbol of the current sentence
         self.self_paddings: dict[Reach, Padding] = {}  # of what is seen, the same in all layers
@@ -308,6 +316,10 @@ class PrefixAttending(TargetAttending):
                 segments = memory.rows if memory.context is None or reach == "row" else memory.context[1]
                 self.source_paddings[reach] = Padding.of(segments, len(key))
         self.caches[attention] = CrossAttentionCache(self.source_paddings[reach].fixed(key, value))
+
+    def note_states(self, recurrence: nn.Module, states: Tensor) -> None:
+        last = states[self.side.rows.starts[1:].long() - 1]
+        self.caches[recurrence] = SSRUState(last[:, None].expand(-1, self.beam, -1))
 
     def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         part, rows = self.side.selections["previous"], len(self.side.rows)
@@ -360,3 +372,9 @@ class CachedAttending:
         mixed = attend_masked(query, cache.keys, cache.values, cache.visible[:, :, None, None])
         there = cache.visible.any(-1)[:, None].expand(-1, x.shape[1], -1)  # (rows, beam, distances)
         return attention.join(mixed.permute(0, 3, 1, 2, 4)), there
+
+    def recur(self, recurrence: SSRU, x: Tensor) -> Tensor:
+        cache = self.caches[recurrence]
+        assert isinstance(cache, SSRUState)
+        cache.state = recurrence.step(x, cache.state)
+        return cache.state
