@@ -28,6 +28,7 @@ def sentencepieces(texts: list[str], size: int, **settings: Any) -> bytes:
         minloglevel=2,
         num_threads=1,
         hard_vocab_limit=False,
+        **settings,
     )
     return model.getvalue()
 
@@ -138,7 +139,7 @@ def write_native(folder: Path, model: Any, **settings: Any) -> None:
     }
     text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in yml.items())
     arrays["special:model.yml"] = np.frombuffer(text.encode() + b"\0", dtype=np.int8)
-    np.savez(folder / "model.npz", **arrays)
+    np.savez(folder / "model.npz", **{name: np.ascontiguousarray(array) for name, array in arrays.items()})
     (folder / "decoder.yml").write_text("models:\n  - model.npz\nvocabs:\n  - vocab.spm\n  - vocab.spm\n")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from docflat import Translator
 from docflat.cli import main
 from docflat.weights.marian import hub
+from firefox_files import random_tensors, write_firefox, write_lex
 from marian_files import ENGLISH, write_huggingface, write_native
 
 Break = Callable[[Path], object]
@@ -169,3 +171,81 @@ def test_hub_names_are_no_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "a" / "b").mkdir(parents=True)
     assert not hub.is_hub_name("a/b")
     assert not hub.is_hub_name("a/b/c")
+
+
+def edit_binary(name: str, **changes: object) -> Break:
+    """Write the file of a Firefox model again with another array, or without it (None)."""
+
+    def apply(folder: Path) -> None:
+        tensors = {**random_tensors(), **changes}
+        shutil.rmtree(folder)
+        write_firefox(folder, {key: array for key, array in tensors.items() if array is not None}, name == "int8")
+
+    return apply
+
+
+def patch(place: int, new: bytes) -> Break:
+    def apply(folder: Path) -> None:
+        file = next(folder.glob("model*.bin"))
+        data = bytearray(file.read_bytes())
+        data[place : place + len(new)] = new
+        file.write_bytes(bytes(data))
+
+    return apply
+
+
+def packed(folder: Path) -> None:
+    file = next(folder.glob("model*.bin"))
+    file.rename(file.with_name(file.name + ".gz"))
+
+
+def with_lex(lists: list[list[int]], first: int, keep: int | None = None) -> Break:
+    def apply(folder: Path) -> None:
+        write_lex(folder, lists, first)
+        file = folder / "lex.50.50.ende.s2t.bin"
+        file.write_bytes(file.read_bytes()[:keep])
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (shorten("model.ende.intgemm.alphas.bin"), "model.ende.intgemm.alphas.bin: it ends before"),
+        (patch(0, b"\x02"), "no binary file of Marian"),
+        (patch(24, b"\x01\x61"), "is of the type 0x6101, packed for one kind of processor"),
+        (patch(32, b"\xff" * 4), "dimensions"),
+        (edit_binary("int8", decoder_l1_rnn_bf=None), "the weights lack decoder_l1_rnn_bf"),
+        (
+            edit_binary("int8", decoder_l1_rnn_W=np.ones((32, 31), np.float32)),
+            "decoder_l1_rnn_W has the shape (32, 31)",
+        ),
+        (edit_binary("int8", more=np.ones((2, 2), np.float32)), "the weights have more"),
+        (
+            edit_binary("float", decoder_l2_rnn_Wf=np.full((32, 32), np.nan, np.float32)),
+            "decoder_l2_rnn_Wf has a number",
+        ),
+        (packed, "unpack model.ende.intgemm.alphas.bin.gz first"),
+        (lambda folder: (folder / "vocab.ende.spm").unlink(), "there is no *.spm"),
+        (with_lex([[1]] * 3, 2), "this shortlist is of other vocabularies"),
+        (with_lex([[1]] * 3, 2, keep=50), "it has 50 bytes"),
+        (with_lex([[1]] * 3, 2, keep=5), "too short"),
+    ],
+)
+def test_a_damaged_model_of_firefox_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Break, message: str
+) -> None:
+    write_firefox(tmp_path / "theirs", random_tensors())
+    spoil(tmp_path / "theirs")
+    assert message in refused(capsys, "import", tmp_path / "theirs", "-o", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"dec-cell": "gru"}, "dec-cell: 'gru'"), ({"enc-depth": 3}, "lack")]
+)
+def test_a_model_of_firefox_with_another_decoder_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, object], message: str
+) -> None:
+    write_firefox(tmp_path / "theirs", random_tensors(), **settings)
+    assert message in refused(capsys, "import", tmp_path / "theirs", "-o", tmp_path / "out")

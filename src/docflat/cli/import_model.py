@@ -14,7 +14,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "model",
         metavar="PATH|OWNER/NAME",
-        help="a folder in Hugging Face's form of MarianMT, or of Marian itself (.npz and .spm); or the name of a model "
+        help="a folder in Hugging Face's form of MarianMT, or of Marian itself (.npz or .bin, and .spm), as "
+        "Firefox's models are; or the name of a model "
         "on Hugging Face's hub, such as Helsinki-NLP/opus-mt-en-fr",
     )
     parser.add_argument(

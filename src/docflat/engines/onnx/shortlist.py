@@ -14,9 +14,8 @@ import numpy as np
 from docflat.data.rows import Array
 from docflat.model.sizes import Vocabulary
 from docflat.support.errors import InputError
+from docflat.weights.shortlists import FILE
 from docflat.weights.stored import read_arrays
-
-FILE = "shortlist.safetensors"  # of a model folder that has one
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from docflat.data.sentencepieces import SentencePieces
 from docflat.data.subwords import SPECIALS, Subwords
 from docflat.model.sizes import ModelSizes
 from docflat.support.errors import InputError
+from docflat.weights.int8_files import SCALE, pack
 
 Array = npt.NDArray[Any]
 INDEX_TOKENS = 256  # for a document model that starts from an imported one
@@ -45,6 +46,14 @@ class ForeignVocabulary:
         special = {self.end, self.unknown, self.start}
         return [row for row in range(len(self.pieces)) if row not in special]
 
+    def ids(self, subwords: Subwords) -> Array:
+        """Our id of each row: (rows,)."""
+        ids = np.full(len(self.pieces), subwords.mask)
+        text = self.text_rows()
+        ids[text] = len(SPECIALS) + np.arange(len(text))
+        ids[self.end] = subwords.eos
+        return ids
+
 
 @dataclass(frozen=True)
 class ForeignModel:
@@ -58,12 +67,25 @@ class ForeignModel:
     origin: str  # where it came from, for its card
     license: str | None
     files: tuple[Path, Path]  # the SentencePiece models, for errors
+    steps: dict[str, Array] = field(default_factory=dict)  # (rows,) of matrices that were rounded: what 1 stands for
+    shortlist: Path | None = None  # Marian's file of one
 
     def subwords(self) -> SentencePieces:
         for file, model in zip(self.files, self.sentencepieces, strict=True):
             _attempt(file, lambda model=model: SentencePieces((model, model), ([], []), 0))  # type: ignore[misc]
         source, target = ([side.pieces[row] for row in side.text_rows()] for side in self.vocabularies)
         return SentencePieces(self.sentencepieces, (source, target), INDEX_TOKENS)
+
+    def rounded(self, weights: Mapping[str, Array]) -> dict[str, Array]:
+        """What `pack` makes of the weights as they were laid out; what was rounded before keeps its very numbers."""
+        packed = {}
+        for name, array in pack({name: array for name, array in weights.items() if name not in self.steps}).items():
+            packed[name] = array
+        for name, steps in self.steps.items():
+            scale = steps if len(steps) == len(weights[name]) else np.full(len(weights[name]), steps[0])
+            packed[name] = np.rint(weights[name] / scale[:, None]).astype(np.int8)
+            packed[name + SCALE] = scale.astype(np.float32)
+        return packed
 
     def laid_out(self, subwords: Subwords) -> dict[str, Array]:
         """The weights with their tables in our order: special symbols, text, index tokens."""
@@ -114,7 +136,7 @@ class Weights:
             raise InputError(f"{name} has the shape {tuple(tensor.shape)}, expected {shape}", self.file)
         if tensor.dtype.kind != "f":
             raise InputError(f"{name} holds {tensor.dtype}, expected numbers with a fraction", self.file)
-        tensor = tensor.astype(np.float32)
+        tensor = tensor.astype(np.float32, copy=False)
         if not np.isfinite(tensor).all():
             raise InputError(f"{name} has a number that is not finite", self.file)
         return tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from safetensors.numpy import save_file
 
 from docflat.data.row_settings import RowSettings
@@ -13,13 +14,15 @@ from docflat.support.languages import language_code, language_name
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import find_system
 from docflat.weights.config import ModelConfig, write_json
-from docflat.weights.int8_files import pack, save_in_parts
+from docflat.weights.int8_files import save_in_parts
 from docflat.weights.marian.foreign import ForeignModel
 from docflat.weights.marian.huggingface import read_huggingface
-from docflat.weights.marian.native import read_native
+from docflat.weights.marian.native import WEIGHTS, read_native
+from docflat.weights.marian.shortlist import read_shortlist
+from docflat.weights.shortlists import FILE
 
 SYSTEM = "sent2sent"
-WRITTEN = ("config.json", "tokenizer.json", "README.md", "model*.safetensors")
+WRITTEN = ("config.json", "tokenizer.json", "README.md", "model*.safetensors", FILE)
 LONGEST = 512  # tokens of a sentence, as in Marian's training
 
 
@@ -29,9 +32,11 @@ def read_foreign(folder: Path) -> ForeignModel:
         raise InputError("there is no such folder", folder)
     if (folder / "config.json").exists():
         return read_huggingface(folder)
-    if (folder / "decoder.yml").exists() or any(folder.glob("*.npz")):
+    if (folder / "decoder.yml").exists() or any(file for end in WEIGHTS for file in folder.glob(f"{end}*")):
         return read_native(folder)
-    raise InputError("not a Marian model: it has neither config.json (Hugging Face's form) nor .npz and .spm", folder)
+    raise InputError(
+        "not a Marian model: it has neither config.json (Hugging Face's form) nor .npz or .bin and .spm", folder
+    )
 
 
 def import_model(
@@ -49,14 +54,19 @@ def import_model(
         languages = (source, target)
     config = ModelConfig(SYSTEM, foreign.sizes, {}, rows, languages)
     weights = foreign.laid_out(subwords)
+    shortlist = foreign.shortlist and read_shortlist(foreign.shortlist, foreign.vocabularies, subwords)
     with whole_folder(out, force, WRITTEN) as partial:
         write_json(partial / "config.json", to_mapping(config))
         subwords.save(partial / "tokenizer.json")
+        if shortlist:
+            save_file(shortlist, partial / FILE)
         (partial / "README.md").write_text(card(foreign, languages), encoding="utf-8")
         if int8:
-            save_in_parts(pack(weights), partial)
+            save_in_parts(foreign.rounded(weights), partial)
         else:
-            save_file(weights, partial / "model.safetensors")
+            # As they lie: what is turned would be written as it lay before.
+            plain = {name: np.ascontiguousarray(array) for name, array in weights.items()}
+            save_file(plain, partial / "model.safetensors")
     return config
 
 
