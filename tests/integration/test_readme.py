@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from docflat.weights.shipped import languages_of
+
 ROOT = Path(__file__).parents[2]
 # The recipe's settings, cut down to what a test can wait for.
 SHORT = [f"stages.{n}.{key}" for n in (0, 1) for key in ("max_steps=2", "validate_every=2", "validation_sample=2")]
@@ -27,4 +29,5 @@ def test_the_readme_trains_and_translates(tmp_path: Path) -> None:
         run = [sys.executable, "-m", "docflat", *command[1:], *short]
         ended = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
+    assert languages_of(tmp_path / "runs" / "mine" / "model") == ("en", "de")  # by the names of the files
     assert len((tmp_path / "report.de").read_text().splitlines()) == len(text.splitlines())

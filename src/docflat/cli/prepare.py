@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from docflat.cli.arguments import add_boundaries, add_json, add_number
 from docflat.support.console import print_rows, warn
 from docflat.support.errors import InputError
-from docflat.weights.shipped import model_folder
+from docflat.support.languages import NAMES, language_code, language_name
+from docflat.support.text_files import OPENERS
+from docflat.weights.shipped import languages_of, model_folder
 
 if TYPE_CHECKING:
     from docflat.data.documents import FilePair
@@ -52,6 +56,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     from docflat.data.preparing import prepare
 
+    languages = _find_languages(arguments)
     prepared = prepare(
         pairs(arguments),
         arguments.out,
@@ -66,7 +71,10 @@ def run(arguments: Namespace) -> None:
         loose=arguments.loose,
         clean=arguments.clean,
         exclude=arguments.exclude,
+        languages=languages,
     )
+    if languages is None:
+        warn("models trained on this will not know their languages: --from en --to de says them")
     for note in prepared.notes:
         warn(note)
     parts = {"train": prepared.train, "valid": prepared.valid}
@@ -82,7 +90,41 @@ def run(arguments: Namespace) -> None:
         dropped["train"] = sum(dropped.values())
         for row in rows:
             row["dropped"] = dropped.get(str(row["part"]))
-    print_rows(rows, arguments.json, title=str(prepared.folder))
+    named = f" ({' to '.join(map(language_name, languages))})" if languages else ""
+    print_rows(rows, arguments.json, title=f"{prepared.folder}{named}")
+
+
+def _named_languages(arguments: Namespace) -> tuple[str, str] | None:
+    pair = (arguments.source_language, arguments.target_language)
+    if arguments.languages:
+        if any(pair):
+            raise InputError("--languages says what --from and --to say: one of them will do")
+        pair = tuple(arguments.languages)
+    if not any(pair):
+        return None
+    if not all(pair):
+        raise InputError("--from and --to go together")
+    return pair[0], pair[1]
+
+
+def _find_languages(arguments: Namespace) -> tuple[str, str] | None:
+    """As the options say; else those of the model whose subwords are used; else by the ends of the files' names."""
+    if named := _named_languages(arguments):
+        source, target = map(language_code, named)
+        for code in (source, target):
+            if not re.fullmatch("[a-z]{2,3}", code):
+                raise InputError(f"{code!r} is no code of a language, such as de or fr")
+        return source, target
+    if arguments.tokenizer is not None and (known := languages_of(arguments.tokenizer)):
+        return known
+    ends = _ending(arguments.source), _ending(arguments.target)
+    return (ends[0], ends[1]) if ends[0] and ends[1] and ends[0] != ends[1] else None
+
+
+def _ending(files: Sequence[Path]) -> str | None:
+    """The language by which all these files end: train.en, train.en.xz."""
+    ends = {(file.with_suffix("") if file.suffix.lower() in OPENERS else file).suffix[1:].lower() for file in files}
+    return ends.pop() if len(ends) == 1 and ends <= NAMES.keys() else None
 
 
 def add_pairs(parser: ArgumentParser) -> None:
@@ -93,9 +135,10 @@ def add_pairs(parser: ArgumentParser) -> None:
     parser.add_argument("--target", **_FILES, help="target sides, in the order of the sources")
     parser.add_argument("--docids", **_FILES, help="a docid for each line, in the order of the sources")
     parser.add_argument("--starts", **_FILES, help="the lines where documents start, in the order of the sources")
-    parser.add_argument(
-        "--languages", nargs=2, metavar=("SRC", "TGT"), help="which languages of TMX, PO and XLIFF files: en de"
-    )
+    languages = "the languages, of text that does not say; which of TMX, PO and XLIFF files: en de"
+    parser.add_argument("--languages", nargs=2, metavar=("SRC", "TGT"), help=languages)
+    parser.add_argument("--from", dest="source_language", metavar="CODE", help="the first of --languages")
+    parser.add_argument("--to", dest="target_language", metavar="CODE", help="the second of --languages")
 
 
 def pairs(arguments: Namespace, prefix: str = "") -> list[FilePair]:
@@ -111,7 +154,7 @@ def pairs(arguments: Namespace, prefix: str = "") -> list[FilePair]:
             options = f"--{prefix}{what} and --{prefix}source".replace("_", "-")
             raise InputError(f"{options} must name as many files: {len(files)} and {len(sources)} are given")
         others.append(files or [None] * len(sources))
-    languages = tuple(arguments.languages) if arguments.languages else None
+    languages = _named_languages(arguments)
     return [
         FilePair(source, target, arguments.boundaries, docids, starts, languages)
         for source, target, docids, starts in zip(sources, *others, strict=True)

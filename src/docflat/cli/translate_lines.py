@@ -61,6 +61,7 @@ def translate_lines(
     from docflat.data.documents import read_source
     from docflat.data.tape import Tape
     from docflat.translation.repairing import translate_and_repair
+    from docflat.translation.source_language import LanguageCheck
 
     repairs: Counter[str] = Counter()
     if line_buffered:
@@ -69,14 +70,18 @@ def translate_lines(
         name = str(file or "<stdin>")
         tape = Tape(cast("BinaryIO", _Bounded(stream, name, limits.lines)), name)
         waiting: deque[Document] = deque()
+        translator = load()
+        check = LanguageCheck(name, translator.languages)
 
         def sentences() -> Iterator[list[str]]:
             for document in read_source(cast("BinaryIO", tape), *marking):
                 waiting.append(_checked(document, file, limits))
+                check.add(document.source)
                 yield document.source
+            check.finish()
 
         translations = translate_and_repair(
-            load(),
+            translator,
             sentences(),
             # Who types at a terminal need not wait for more than the end of a document.
             chunk=1 if line_buffered or (file is None and _is_typed()) else 2000,

@@ -82,6 +82,14 @@ class Corpus:
     ] = ()  # all documents in their order; none: written by a docflat that did not note them
 
     @property
+    def languages(self) -> tuple[str, str] | None:
+        """Source and target in two letters, as `docflat prepare` was told; None: it was not."""
+        match self.about.get("languages"):
+            case [str(source), str(target)]:
+                return source, target
+        return None
+
+    @property
     def counts(self) -> Counts:
         return Counts(len(self), len(self.source), len(self.source.tokens), len(self.target.tokens))
 

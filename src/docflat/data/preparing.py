@@ -67,6 +67,7 @@ def prepare(
     loose: Sequence[str] = (),
     clean: bool = False,
     exclude: Sequence[Path] = (),
+    languages: tuple[str, str] | None = None,
 ) -> Prepared:
     """Encode corpora into the folder `out`, which appears when all is done; an error leaves nothing behind.
 
@@ -76,7 +77,7 @@ def prepare(
 
     Each source file is a part of the corpus. `loose` names parts, or globs of them, that are sentences without
     documents. `clean` leaves bad pairs out of the training text (see cleaning.py), `exclude` names files of source
-    sentences that must not be in it.
+    sentences that must not be in it. `languages`, source and target, are what models trained on it know of themselves.
     """
     _check(pairs, valid_pairs, learn_from, hold_out)
     texts = _texts(pairs, loose, Cleaning(clean, exclude) if clean or exclude else None)
@@ -100,6 +101,7 @@ def prepare(
             "tokenizer": None if tokenizer is None else Path(tokenizer).name,
             "learn_from": learn_from if tokenizer is None else None,
             "hold_out": None if valid_pairs else hold_out,
+            "languages": languages,
         }
         about_train: dict[str, Any] = {"files": [_describe(text.pair) for text in texts], **about}
         if clean or exclude:

@@ -11,11 +11,10 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from docflat.service import usage
-from docflat.service.detection import Detector
 from docflat.service.glossaries import Glossaries
 from docflat.service.jobs import Jobs
 from docflat.service.keys import Keys, Rates
-from docflat.service.languages import base, find_model, name_of, pairs
+from docflat.service.languages import NAMES, base, find_model, name_of, pairs
 from docflat.service.messages import Message
 from docflat.service.metrics import Metrics
 from docflat.service.problems import Problem
@@ -24,6 +23,7 @@ from docflat.service.settings import Model, Settings
 from docflat.service.store import Store
 from docflat.service.texts import TextRequest, Texts
 from docflat.service.usage import Usage
+from docflat.translation.source_language import Detector
 
 T = TypeVar("T")
 log = logging.getLogger("docflat.service")
@@ -45,7 +45,7 @@ class Detected:
 class Service:
     settings: Settings
     metrics: Metrics = field(default_factory=Metrics)
-    detector: Detector = field(default_factory=Detector)
+    detector: Detector = field(default_factory=lambda: Detector(NAMES))
     _writing: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:

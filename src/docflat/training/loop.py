@@ -32,7 +32,7 @@ from docflat.training.torchrun import Processes
 from docflat.training.validation import Validation
 from docflat.weights.config import ModelConfig, read_config, read_json, vocabulary_of, write_json
 from docflat.weights.folders import Checkpoints, ModelFolder, Progress, average_weights, save_model, start_from
-from docflat.weights.shipped import model_folder
+from docflat.weights.shipped import languages_of, model_folder
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +168,9 @@ class StageTraining:
         # Now, not when the stage begins: a mistake in it should not show after hours of the stage before.
         sampling = self.stage.sampling
         self.times = data.train.times(sampling, f"stages[{number}].sampling") if sampling else None
-        self.config = ModelConfig(self.stage.system, recipe.model, self.stage.options, self.rows)
+        self.config = ModelConfig(
+            self.stage.system, recipe.model, self.stage.options, self.rows, _languages(recipe, data.train)
+        )
         # Times the learning rate, for what the sentence model has. Where nothing was trained before, all is alike.
         factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
         self.sentence_rate = 1.0 if number == 0 and self.stage.start is None else factor
@@ -353,6 +355,12 @@ class StageTraining:
         shutil.rmtree(self.stopped.folder, ignore_errors=True)
         log.record(progress.step, "model", True, of=kind, checkpoints=result["averaged"], loss=loss, bleu=bleu)
         write_json(self.folder / "result.json", result)
+
+
+def _languages(recipe: Recipe, corpus: Corpus) -> tuple[str, str] | None:
+    """Of the models of a training: as `docflat prepare` was told, or as the model has them that it starts from."""
+    start = recipe.stages[0].start
+    return corpus.languages or (languages_of(model_folder(str(start))) if start else None)
 
 
 def model_card(recipe: Recipe, stage: Stage, result: dict[str, Any]) -> str:

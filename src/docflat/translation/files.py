@@ -25,6 +25,7 @@ from docflat.translation.putting_back import put_back
 from docflat.translation.repairing import Translates
 from docflat.translation.repairs.table import CELLS
 from docflat.translation.segment_plan import Planner, SegmentPlan
+from docflat.translation.source_language import LanguageCheck
 
 Done = Callable[[int], None]
 
@@ -149,6 +150,9 @@ def write_translation(
     if out is not None:
         check_output(path, out)
         make_folder_of(out)
+    check = LanguageCheck(path, translator.languages)
+    check.add(sentence.line for plan in planned.plans for sentence in plan.sentences)
+    check.finish()
     segments, report = translate_planned(
         planned.parsed.segments, planned.plans, translator, str(path), done, **settings
     )
