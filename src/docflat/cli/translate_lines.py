@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from docflat.support.errors import InputError
 
 if TYPE_CHECKING:
     from docflat.data.documents import Boundaries, Document
+    from docflat.translation.source_language import LanguageCheck
     from docflat.translation.translator import Translator
 
 
@@ -72,17 +73,10 @@ def translate_lines(
         waiting: deque[Document] = deque()
         translator = load()
         check = LanguageCheck(name, translator.languages)
-
-        def sentences() -> Iterator[list[str]]:
-            for document in read_source(cast("BinaryIO", tape), *marking):
-                waiting.append(_checked(document, file, limits))
-                check.add(document.source)
-                yield document.source
-            check.finish()
-
+        documents = (_checked(one, file, limits) for one in read_source(cast("BinaryIO", tape), *marking))
         translations = translate_and_repair(
             translator,
-            sentences(),
+            _sources(documents, waiting, check),
             # Who types at a terminal need not wait for more than the end of a document.
             chunk=1 if line_buffered or (file is None and _is_typed()) else 2000,
             done=done,
@@ -97,6 +91,14 @@ def translate_lines(
         for line in tape.rest():
             write(line)
     return repairs
+
+
+def _sources(documents: Iterable[Document], waiting: deque[Document], check: LanguageCheck) -> Iterator[list[str]]:
+    for document in documents:
+        waiting.append(document)
+        check.add(document.source)
+        yield document.source
+    check.finish()
 
 
 def _checked(document: Document, file: Path | None, limits: Limits) -> Document:
