@@ -4,8 +4,8 @@
     python benchmarks/departures.py --out runs/departures --variants han,han-before --seeds 2
 
 Each variant is the probe's training with some settings changed, or a part of the model exchanged; all start from the
-same sentence model and see the same data. Right references in per cent by distance, as `docflat probe` has them. What is
-in --out is not trained again.
+same sentence model and see the same data. Right references in per cent by distance, as `docflat probe` has them.
+What is in --out is not trained again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
 from contextlib import AbstractContextManager as Context
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any

@@ -58,7 +58,9 @@ def main() -> None:
         translator = Translator.load(folder, threads=options.threads)
         row: list[object] = [folder.name, *(nats(translator, name, options.limit) for name in options.dev)]
         if examples:
-            found = {one["value"]: one["accuracy"] for one in accuracies(examples, score_examples(translator, examples))}
+            found = {
+                one["value"]: one["accuracy"] for one in accuracies(examples, score_examples(translator, examples))
+            }
             shares = [100 * float(str(found[word])) for word in PRONOUNS]
             row += [*shares, sum(shares) / len(shares)]
         if options.unnamed:
