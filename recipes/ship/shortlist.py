@@ -21,12 +21,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 from torch import Tensor
 
 from docflat.data.flat_layout import flatten_side
 from docflat.data.rows import Rows, SentenceList
-from docflat.data.subwords import Subwords
 from docflat.engines.loading import LoadedModel, choose, load
 from docflat.engines.torch.engine import EncodedMemory, TorchEngine
 from docflat.model.batch import Side

@@ -186,7 +186,7 @@ class OnnxEngine:
         others = self._others(prefix, context)
         hypotheses = Beam(limits, beam, length_penalty, vocabulary.eos)
         head = self._head(encoded.tokens, shortlist)
-        words = vocabulary.text_size if head.ids is None else len(head.ids)
+        words = vocabulary.text_size if head.shortlist is None else head.shortlist.count
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.
         count = min(2 * beam, words - vocabulary.mask - 1)
         if self.model.sizes.architecture.recurrent_decoder:

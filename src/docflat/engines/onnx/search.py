@@ -45,7 +45,7 @@ class Head(Binding):
     def __init__(self, session: Session, inputs: dict[str, Array], shortlist: Words | None) -> None:
         """inputs: of a shortlist, the weights of its words."""
         super().__init__(session.session)
-        self.ids = None if shortlist is None else shortlist.ids
+        self.shortlist = shortlist
         for name, array in inputs.items():
             self.read(name, array)
         if shortlist is not None:
@@ -53,7 +53,7 @@ class Head(Binding):
 
     def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
-        if self.ids is not None:
+        if self.shortlist is not None:
             self.read("unlisted", np.ascontiguousarray(self.arrays["unlisted"][rows]))
 
     def start(self, states: Array, count: int) -> None:
@@ -61,6 +61,8 @@ class Head(Binding):
         rows = len(states)
         self.read("states", states)
         self.read("count", np.array([count]))
+        if self.shortlist is None:
+            self.read("labels", np.zeros(rows, dtype=np.int64))  # nobody asks for theirs
         self.write("best", np.empty((rows, count), dtype=np.float32))
         self.write("words", np.empty((rows, count), dtype=np.int64))
         self.write("ends", np.empty(rows, dtype=np.float32))
@@ -69,8 +71,8 @@ class Head(Binding):
         """(rows, hypotheses, count), twice, and (rows, hypotheses)."""
         self.run()
         best, words, ends = (self.arrays[name] for name in ("best", "words", "ends"))
-        if self.ids is not None:
-            words = self.ids[words]
+        if self.shortlist is not None:
+            words = self.shortlist.ids[words]
         return best.reshape(rows, -1, best.shape[1]), words.reshape(rows, -1, best.shape[1]), ends.reshape(rows, -1)
 
 
