@@ -21,11 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 from torch import Tensor
 
 from docflat.data.flat_layout import flatten_side
 from docflat.data.rows import Rows, SentenceList
+from docflat.data.subwords import Subwords
 from docflat.engines.loading import LoadedModel, choose, load
 from docflat.engines.torch.engine import EncodedMemory, TorchEngine
 from docflat.model.batch import Side
@@ -90,7 +91,7 @@ def translate(loaded: LoadedModel, sentences: list[list[int]], rows: int) -> Ite
 
 
 def expected_counts(places: list[Places], size: int, rounds: int) -> tuple[Tensor, Tensor]:
-    """Of source and target words, how often the one stands for the other, (size, size); of targets, how often at all."""
+    """Of source and target words, how often the one stands for the other, (size, size); of targets, how often."""
     device = places[0].source.device
     counts = torch.zeros(size * size, device=device)
     totals = torch.zeros(size, device=device)
@@ -99,9 +100,8 @@ def expected_counts(places: list[Places], size: int, rounds: int) -> tuple[Tenso
         updated = torch.zeros(size * size, device=device)
         for place in places:
             source = place.source.long()
-            for words, weights, row in zip(
-                place.words.long().split(8192), place.weights.float().split(8192), place.row.long().split(8192)
-            ):
+            parts = (part.split(8192) for part in (place.words.long(), place.weights.float(), place.row.long()))
+            for words, weights, row in zip(*parts, strict=True):
                 above = source[row]  # (places, source)
                 key = above.clamp(min=0)[:, :, None] * size + words[:, None]  # (places, source, candidates)
                 share = (above >= 0).float()[:, :, None].expand(key.shape)
@@ -145,6 +145,28 @@ def count(options: argparse.Namespace) -> None:
     print(f"{len(source)} pairs of words", flush=True)
 
 
+def choose_words(options: argparse.Namespace) -> None:
+    size = Subwords.load(options.model / "tokenizer.json").text_size
+    counts = load_file(options.counts)
+    source, target = (counts[name].astype(np.int64) for name in ("source", "target"))
+    count = np.exp(counts["log_count"].astype(np.float64))
+    frequent = np.sort(np.argsort(-counts["frequency"], kind="stable")[: options.frequent])
+    share = count / counts["total"][source]
+    # The unlikely words of a frequent one are many, and each list that it is in becomes longer by them.
+    use = (share >= options.share) & ~np.isin(target, frequent) & (source != target)
+    source, target, count = source[use], target[use], count[use]
+    most = (options.most - 4 * (size + 1) - 2 * len(frequent)) // 2
+    chosen = np.argsort(-count, kind="stable")[:most]
+    chosen = chosen[np.lexsort((target[chosen], source[chosen]))]
+    arrays = {
+        "starts": np.searchsorted(source[chosen], np.arange(size + 1)).astype(np.int32),
+        "words": target[chosen].astype(np.uint16),
+        "frequent": frequent.astype(np.uint16),
+    }
+    save_file(arrays, options.out)
+    print(f"{len(chosen)} pairs of words, {options.out.stat().st_size} bytes")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(required=True)
@@ -159,6 +181,14 @@ def main() -> None:
     counting.add_argument("--seconds", type=float, default=1e9, help="of translating; then what there is counts")
     counting.add_argument("--rounds", type=int, default=4)
     counting.add_argument("--least", type=float, default=0.2, help="how often a pair must have come about")
+    choosing = parts.add_parser("choose")
+    choosing.set_defaults(run=choose_words)
+    choosing.add_argument("--model", type=model_folder, required=True)
+    choosing.add_argument("--counts", type=Path, required=True)
+    choosing.add_argument("--out", type=Path, required=True)
+    choosing.add_argument("--frequent", type=int, default=1500, help="words of the target that every sentence gets")
+    choosing.add_argument("--share", type=float, default=0.0005, help="of a source word, that a word must have")
+    choosing.add_argument("--most", type=int, default=2_500_000, help="bytes of the file")
     options = parser.parse_args()
     options.run(options)
 
