@@ -163,6 +163,8 @@ def write_translation(
         raise InputError("nothing was translated: every sentence came back as it was", path)
     data = planned.parsed.render(segments)
     write_whole(out, data)
+    if isinstance(planned.parsed, Reviewed):
+        report = replace(report, remarks=planned.parsed.review(segments))
     return replace(report, left_out=getattr(planned.parsed, "left_out", ""))  # of the formats that pass over text
 
 
