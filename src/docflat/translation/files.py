@@ -14,7 +14,7 @@ from typing import Any
 
 from docflat.formats import FORMATS
 from docflat.formats.safe_reading import read_file
-from docflat.formats.segments import Format, ParsedFile, Segment
+from docflat.formats.segments import Format, ParsedFile, Reviewed, Segment
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 from docflat.translation.file_report import FileReport
