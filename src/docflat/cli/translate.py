@@ -68,7 +68,7 @@ def _add_files(parser: ArgumentParser) -> None:
     speed = "of subtitles: characters a second that are not too fast to read (default: 20)"
     parser.add_argument("--max-cps", type=whole(1), metavar="N", help=speed)
     lines = "of subtitles: the most lines of a cue (default: as in the file, and 2 at least, if they do not get wide)"
-    parser.add_argument("--max-lines", type=whole(1), metavar="N", help=lines)
+    parser.add_argument("--max-cue-lines", type=whole(1), metavar="N", help=lines)
     source = "chooses the model, and whose rules split text into sentences (default: the model's, or en)"
     parser.add_argument("--from", "--source-language", dest="source_language", metavar="CODE", help=source)
     target = "chooses the model; HTML, and PO and XLIFF that name no language, get it (default: the model's)"

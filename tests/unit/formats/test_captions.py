@@ -136,10 +136,10 @@ def test_no_cue_gets_more_lines_than_fit():
         return cue_texts(parsed.render([Segment(longer)]))[0]
 
     assert len(lines()) == 2
-    assert len(lines(max_lines=1)) == 2  # as many as it had
+    assert len(lines(max_cue_lines=1)) == 2  # as many as it had
     longer = f"{longer}, {longer}"
     assert len(lines()) > 2
-    assert len(lines(max_lines=2)) == 2
+    assert len(lines(max_cue_lines=2)) == 2
 
 
 def test_words_move_to_a_cue_that_has_the_time_for_them():
@@ -157,7 +157,7 @@ def test_words_move_to_a_cue_that_has_the_time_for_them():
 def test_the_report_counts_cues_that_are_hard_to_read(tmp_path: Path):
     source = tmp_path / "a.srt"
     source.write_text("1\n00:00:01,000 --> 00:00:02,000\nWe go now.\n\n2\n00:00:03,000 --> 00:00:09,000\nYes.\n")
-    report = translate_file(source, tmp_path / "b.srt", Srt(max_lines=1), Stub(lambda text: f"{text} {LONG}."))
+    report = translate_file(source, tmp_path / "b.srt", Srt(max_cue_lines=1), Stub(lambda text: f"{text} {LONG}."))
     assert "1 of 2 cues are faster than 20 characters a second (0 were in the source)" in str(report)
     report = translate_file(source, tmp_path / "b.srt", Srt(), Stub(str.upper))
     assert report.remarks == []

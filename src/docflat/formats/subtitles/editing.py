@@ -37,7 +37,7 @@ class Subtitles:
     markup: Markup
     cues: list[Cue]
     max_cps: float = MAX_CPS
-    max_lines: int = 0  # 0: as many as the file itself has in a cue, and two at least
+    max_cue_lines: int = 0  # 0: as many as the file itself has in a cue, and two at least
     segments: list[Segment] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Subtitles:
         self.groups = list(join_turns(self.turns, self.cues, reader.rolling))
         self.segments = [make_segment(group) for group in self.groups]
         lines = [sum(len(self.turns[one.turn].starts) + 1 for one in shown) for shown in self.shown]
-        self.most_lines = self.max_lines or max([MAX_LINES, *lines])
+        self.most_lines = self.max_cue_lines or max([MAX_LINES, *lines])
         # How many lines each turn may have, beside those that share its cue.
         self.room = {
             one.turn: max(1, self.most_lines - count + len(self.turns[one.turn].starts) + 1)
@@ -182,7 +182,7 @@ class Subtitles:
             edges = [0, *(edge for each in breaks for edge in each), len(text)]
             longest = max(b - a for a, b in zip(edges[::2], edges[1::2], strict=True))
             # A line a little longer is better than one more; one that leaves the screen is not.
-            if longest <= width + _WIDER or self.max_lines:
+            if longest <= width + _WIDER or self.max_cue_lines:
                 return breaks
             options.append(breaks)
         return options[-1]

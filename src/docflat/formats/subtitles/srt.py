@@ -26,12 +26,12 @@ class _SrtMarkup(Markup):
 
 
 class Srt:
-    """`max_cps`, `max_lines`: characters a second and lines of a cue that are not too many; 0: as the file has them."""
+    """`max_cps`, `max_cue_lines`: characters a second and lines of a cue that are not too many; 0: as the file has them."""
 
     name = "srt"
 
-    def __init__(self, max_cps: float = MAX_CPS, max_lines: int = 0) -> None:
-        self.max_cps, self.max_lines = max_cps, max_lines
+    def __init__(self, max_cps: float = MAX_CPS, max_cue_lines: int = 0) -> None:
+        self.max_cps, self.max_cue_lines = max_cps, max_cue_lines
 
     def read(self, data: bytes, file: str) -> Subtitles:
         text, encoding = decode(data, file)
@@ -51,4 +51,4 @@ class Srt:
             # The line above the next times is their number. Blank lines do not end a cue: many files have them inside.
             last = until - 1 if until > len(lines) or _NUMBER.fullmatch(lines[until - 1][1]) else until
             cues.append(cue_of(times, lines[number + 1 : last], file, number + 2))
-        return Subtitles(data, text, encoding, _SrtMarkup(), cues, self.max_cps, self.max_lines)
+        return Subtitles(data, text, encoding, _SrtMarkup(), cues, self.max_cps, self.max_cue_lines)

@@ -30,8 +30,8 @@ class Vtt:
 
     name = "vtt"
 
-    def __init__(self, max_cps: float = MAX_CPS, max_lines: int = 0) -> None:
-        self.max_cps, self.max_lines = max_cps, max_lines
+    def __init__(self, max_cps: float = MAX_CPS, max_cue_lines: int = 0) -> None:
+        self.max_cps, self.max_cue_lines = max_cps, max_cue_lines
 
     def read(self, data: bytes, file: str) -> Subtitles:
         text, encoding = decode(data, file)
@@ -55,4 +55,4 @@ class Vtt:
             cues.append(cue_of(times, lines[first:number], file, first + 1))
         if not cues:
             raise InputError("no subtitles in this file", file)
-        return Subtitles(data, text, encoding, _VttMarkup(), cues, self.max_cps, self.max_lines)
+        return Subtitles(data, text, encoding, _VttMarkup(), cues, self.max_cps, self.max_cue_lines)
