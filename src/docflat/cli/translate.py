@@ -158,17 +158,8 @@ def _add_decoding(parser: ArgumentParser) -> None:
 _SHAPING = (
     *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision"),
     *("no_repairs", "no_shortlist"),
-    *(
-        "lines",
-        "keys",
-        "redo",
-        "max_cps",
-        "max_lines",
-        "source_language",
-        "target_language",
-        "boundaries",
-        "line_buffered",
-    ),
+    *("lines", "keys", "redo", "max_cps", "max_cue_lines", "source_language", "target_language"),
+    *("boundaries", "line_buffered"),
     *("keep_terms", "glossary", "docids", "starts"),
 )
 
