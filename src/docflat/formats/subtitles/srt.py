@@ -26,7 +26,7 @@ class _SrtMarkup(Markup):
 
 
 class Srt:
-    """`max_cps`, `max_cue_lines`: characters a second and lines of a cue that are not too many; 0: as the file has them."""
+    """`max_cps`, `max_cue_lines`: letters a second and lines of a cue that are not too many; 0: as in the file."""
 
     name = "srt"
 
