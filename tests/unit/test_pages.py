@@ -48,3 +48,15 @@ def test_the_api_page_has_what_the_package_exports() -> None:
             if not inner.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod)):
                 assert f"**`{inner}(" in text, f"python docs/api.py writes the page; it lacks {name}.{inner}"
                 assert inspect.getdoc(getattr(value, inner)), f"{name}.{inner} has no docstring"
+
+
+IMPORT = re.compile(r"^from (docflat[\w.]*) import ([\w, ]+)$", re.MULTILINE)
+ALL_PAGES = (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")))
+PAGES = [path for path in ALL_PAGES if IMPORT.search(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_what_examples_import_is_there(page: Path) -> None:
+    for module, names in IMPORT.findall(page.read_text(encoding="utf-8")):
+        for name in names.split(","):
+            resolve(f"{module}.{name.strip()}")
