@@ -16,14 +16,13 @@ from docflat.formats.line_breaking import goes_on
 from docflat.formats.segments import Segment, Span
 from docflat.formats.subtitles.cues import NEWLINE, Cue
 from docflat.formats.subtitles.rolling import count_repeats
-from docflat.support.punctuation import WIDE, WIDE_SIGNS
+from docflat.support.punctuation import are_wide
 
 MOST_CUES = 8  # of one segment: captions made by machine may have no punctuation at all
 MOST_GAP = 1000  # milliseconds between cues of one sentence
 MOST_OVERLAP = 200  # captions that are on screen together are not one after the other
 _DASH = re.compile(r"[-‐–—][ \t\u00a0]*(?=[^\s\d-])")
 _APART = re.compile(r"\[.*\]|\(.*\)|（.*）|♪.*|#.*#")  # a sound, a song
-_WIDE = re.compile(f"[{WIDE}{WIDE_SIGNS}]")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
 
 
@@ -236,8 +235,7 @@ def _shift(span: Span, by: int, turn: int) -> Span:
 
 def _joint(left: str, right: str) -> str:
     """No blank between Chinese or Japanese words."""
-    wide = (left[-1:], right[:1])
-    return "" if all(_WIDE.fullmatch(char) for char in wide) else " "
+    return "" if are_wide(left, right) else " "
 
 
 def _merge(spans: list[Span], codes: list[Span], place: int) -> list[Span]:
