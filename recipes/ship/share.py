@@ -11,6 +11,7 @@ nothing is named (unnamed.py).
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from unnamed import IMPERSONAL, SOMETHING, unnamed
 from docflat import Translator
 from docflat.data.documents import FilePair, read_documents
 from docflat.decoding.scoring import Scorer
-from docflat.evaluation.contrastive.examples import accuracies, read_contrastive
+from docflat.evaluation.contrastive.examples import ContrastiveExample, accuracies, read_contrastive
 from docflat.evaluation.contrastive.scoring import score_examples
 from docflat.support.console import print_table
 
@@ -40,17 +41,29 @@ def nats(translator: Translator, name: str, limit: int) -> float:
     return -sum(one.total for one in scores) / sum(len(one.log_probabilities) for one in scores)
 
 
+def drawn(path: Path, each: int) -> list[ContrastiveExample]:
+    """Of each pronoun at most so many examples."""
+    examples = read_contrastive(path)
+    random.Random(1).shuffle(examples)
+    return [
+        example for word in PRONOUNS for example in [one for one in examples if one.fields["pronoun"] == word][:each]
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     parser.add_argument("--dev", type=lambda text: text.split(","), default=[], metavar="A,B")
     parser.add_argument("--limit", type=int, default=1000, help="sentences of each set (default: %(default)s)")
     parser.add_argument("--contrast", type=Path, metavar="SET", help="of er, sie and es")
+    parser.add_argument(
+        "--each", type=int, default=400, help="examples of each pronoun, at most (default: %(default)s)"
+    )
     parser.add_argument("--unnamed", action="store_true", help="count er and sie where nothing is named, too")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    examples = read_contrastive(options.contrast) if options.contrast else []
+    examples = drawn(options.contrast, options.each) if options.contrast else []
     columns = ["model", *options.dev, *([*PRONOUNS, "mean"] if examples else [])]
     columns += ["es would do", "only es"] if options.unnamed else []
     rows = []
