@@ -60,3 +60,29 @@ def test_what_examples_import_is_there(page: Path) -> None:
     for module, names in IMPORT.findall(page.read_text(encoding="utf-8")):
         for name in names.split(","):
             resolve(f"{module}.{name.strip()}")
+
+
+ROOT = DOCS.parent
+LINKED = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted(DOCS.rglob("*.md")),
+    *sorted((ROOT / "src/docflat/weights/models").glob("*/README.md")),
+]
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links, as on GitHub."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if re.match(r"https?:|mailto:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
