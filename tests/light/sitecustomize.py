@@ -8,7 +8,7 @@ from typing import Any
 # What the extras of pyproject.toml bring, and what comes with it.
 MISSING = """
 torch triton sacrebleu lxml regex portalocker tabulate ctranslate2 sacremoses comet matplotlib PIL tensorboard
-starlette uvicorn multipart python_multipart jinja2 prometheus_client py3langid httpx ray pyarrow pandas datasets
+starlette uvicorn multipart python_multipart jinja2 prometheus_client httpx ray pyarrow pandas datasets
 zstandard transformers onnx ml_dtypes scipy docx pptx odf polib pysubs2 translate pytest
 """
 _find_spec = PathFinder.find_spec

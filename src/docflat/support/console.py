@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import sys
 import time
@@ -37,20 +36,12 @@ class _Messages:
 _messages = _Messages()
 
 
-def _at_once(path: str, flags: int) -> int:
-    """A pipe that nobody reads is an error, and not a wait without end."""
-    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
-    if hasattr(os, "set_blocking"):
-        os.set_blocking(handle, True)
-    return handle
-
-
 @contextmanager
 def messages(quiet: bool, verbose: bool, log: Path | None) -> Iterator[None]:
     """quiet: only errors and results; verbose: also details; log: a file that gets every message, with its time."""
     global _messages
     try:
-        file = open(log, "a", encoding="utf-8", errors="backslashreplace", opener=_at_once) if log else None  # noqa: SIM115
+        file = open(log, "a", encoding="utf-8", errors="backslashreplace") if log else None  # noqa: SIM115
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", log) from None
     before, _messages = _messages, _Messages(quiet, verbose, file)
@@ -216,7 +207,7 @@ def print_table(
 
         table = Table(title=title and Text(shown(title)), title_justify="left")
         for name, right in zip(columns, numeric, strict=True):
-            table.add_column(Text(name), justify="right" if right else "left")
+            table.add_column(Text(name), justify="right" if right else "left", overflow="fold")  # else it cuts
         for row in cells:
             table.add_row(*map(Text, row))  # Text: brackets in a cell are no markup
         Console().print(table)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -67,8 +68,8 @@ def test_help_of_a_verb_ends_with_examples_that_parse(capsys: Capture, verb: cli
     assert [line.strip() for line in shown] == verb.example.splitlines()
     for line in shown:  # what is shown can be run
         assert line.startswith(f"  docflat {verb.name}")
-        words = shlex.split(line.partition(" <")[0])[1 + len(verb.name.split()) :]
-        assert cli._verb_parser(verb).parse_intermixed_args(words)
+        words = shlex.split(re.split(" [<>]", line)[0])[1 + len(verb.name.split()) :]
+        assert cli.verb_parser(verb).parse_intermixed_args(words)
 
 
 def test_help_imports_nothing_slow():
@@ -440,3 +441,18 @@ def test_translate_notices_a_translator_that_loses_count(
     with pytest.raises(AssertionError, match="1 sentences in"):
         cli.main(["translate", str(tmp_path / "x"), "-o", str(tmp_path / "out"), "--model", "m"])
     assert not (tmp_path / "out").exists()
+
+
+def test_a_table_on_a_terminal_cuts_nothing() -> None:
+    """Of a signature every letter is there, in several lines if need be."""
+    signature = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|segment:document|version:2.6.0"
+    code = "from docflat.support.console import print_table\n"
+    code += f"print_table(['metric', 'signature'], [['bleu', {signature!r}]])"
+    environment = {**os.environ, "COLUMNS": "40", "TERM": "xterm"}
+    read, write = os.openpty()
+    subprocess.run([sys.executable, "-c", code], stdout=write, env=environment, check=True)
+    os.close(write)
+    with open(read, "rb", buffering=0) as terminal:
+        shown = terminal.read(10_000).decode()
+    cells = [line.split("│")[2].strip() for line in shown.splitlines() if line.count("│") == 3]
+    assert "".join(cells) == signature

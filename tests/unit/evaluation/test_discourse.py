@@ -22,7 +22,6 @@ from docflat.evaluation.testsets import DocumentFile
         ("Ich danke Ihnen, Sie haben recht.", {}),
         ("„Es war alt.“ Es fiel.", {"es": 2}),
         ("Der Eriesee", {}),
-        ("(ES) Herr Präsident, das Ministerium ER und ES", {}),  # languages and other abbreviations
         ("", {}),
     ],
 )

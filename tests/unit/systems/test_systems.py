@@ -151,11 +151,12 @@ def test_rows_are_a_systems_own_where_nothing_is_said(system: str, expected: tup
     assert (rows.context, rows.target_context, rows.window, rows.mixed) == expected
 
 
-def test_there_are_13_systems():
+def test_all_13_systems_of_the_paper_are_there():
     names = (
         "sent2sent doc2doc doctransformer han selective hybrid flattrans gtrans mbe abd docflat-c docflat-d docflat-i"
     )
-    assert sorted(SYSTEMS) == sorted(names.split())
+    assert len(names.split()) == 13
+    assert set(names.split()) <= set(SYSTEMS)
 
 
 def config(system: str, **options: Any) -> ModelConfig:

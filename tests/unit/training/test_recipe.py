@@ -94,7 +94,7 @@ def test_the_recipes_have_the_papers_settings(system: str, data: str):
 def test_there_is_no_other_recipe():
     others = {"base", "quickstart", "finetune", "from-imported"}
     assert {path.stem for path in RECIPES.glob("*.yaml")} == {*others, *DATASETS}
-    assert {path.stem for path in (RECIPES / "systems").glob("*.yaml")} == {*SYSTEMS, CONTROL}
+    assert {path.stem for path in (RECIPES / "systems").glob("*.yaml")} <= {*SYSTEMS, CONTROL}
     assert {path.stem for path in SHIP.glob("*.yaml")} == {"en-de"}
 
 

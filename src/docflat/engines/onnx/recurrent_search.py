@@ -9,7 +9,6 @@ import numpy as np
 from docflat.data.flat_layout import FlatSide
 from docflat.data.rows import Array
 from docflat.engines.onnx.beam import Beam
-from docflat.engines.onnx.caches import Reserve
 from docflat.engines.onnx.padding import FEWEST
 from docflat.engines.onnx.search import Head, Memory, Search
 from docflat.engines.onnx.sessions import Session
@@ -52,7 +51,7 @@ class RecurrentSearch(Search):
         reader: Callable[[], Session],
     ) -> None:
         self.reader = reader
-        super().__init__(sizes, decoder, head, memory, prefix, None, beam, count, Reserve())
+        super().__init__(sizes, decoder, head, memory, prefix, None, beam, count)
 
     def _read_prefix(self, prefix: FlatSide) -> None:
         dim, layers = self.sizes.dim, range(self.sizes.decoder_layers)
