@@ -35,7 +35,10 @@ def splitters() -> dict[str, Splitter]:
         import pysbd  # type: ignore[import-not-found]
     except ImportError:
         return known
-    made = {language: pysbd.Segmenter(language=language, clean=False) for language in CASES}
+    there = [language for language in CASES if language in pysbd.languages.LANGUAGE_CODES]
+    made = {
+        language: pysbd.Segmenter(language=language if language in there else "en", clean=False) for language in CASES
+    }
     known["pysbd"] = lambda text, language: [piece.strip() for piece in made[language].segment(text)]
     return known
 
@@ -69,20 +72,22 @@ def main() -> None:
     if options.lines:
         count_lines(options.lines, options.language)
         return
-    rows: list[list[object]] = []
+    counts: dict[str, list[str]] = {}
+    right = dict.fromkeys(splitters(), 0)
     for name, split in splitters().items():
-        counts = []
         for language, cases in CASES.items():
-            right = 0
+            known = 0
+            cut, between = ("|", "") if language in ("zh", "ja") else (" | ", " ")
             for case in cases:
-                wanted = case.split(" | ")
-                pieces = split(" ".join(wanted), language)
-                right += pieces == wanted
+                wanted = case.split(cut)
+                pieces = split(between.join(wanted), language)
+                known += pieces == wanted
                 if options.wrong and pieces != wanted:
                     print(f"{name}: {language}: {' | '.join(pieces)}")
-            counts.append(f"{right} of {len(cases)}")
-        rows.append([name, *counts])
-    print_table(["splitter", *CASES], rows)
+            right[name] += known
+            counts.setdefault(language, []).append(f"{known} of {len(cases)}")
+    rows = [[language, *numbers] for language, numbers in counts.items()]
+    print_table(["language", *right], [*rows, ["all", *(str(number) for number in right.values())]])
 
 
 if __name__ == "__main__":

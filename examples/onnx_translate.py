@@ -48,7 +48,7 @@ def translate(text: str) -> str:
         state |= {"bias": bias[None, None, None], "flat_bias": bias[None, None, None], "current": np.ones((1, 1), bool)}
         made = run(decoder, **state)
         state |= {name.removeprefix("next_"): array for name, array in made.items() if name.startswith("next_")}
-        best = run(head, states=made["states"], count=np.array([1]))
+        best = run(head, states=made["states"], count=np.array([1]), labels=np.zeros(1, np.int64))
         if best["ends"][0] >= best["best"][0, 0] and len(words) > 1:
             break
         words.append(int(best["words"][0, 0]))

@@ -42,23 +42,33 @@ BEFORE = [
 ]
 
 
-def count(translator: Translator, sentences: list[str]) -> None:
+def unnamed(translator: Translator, sentences: list[str]) -> list[tuple[int, str, str]]:
+    """Where er or sie was said: place in its document, sentence, translation. The second pass, as the card has it."""
     documents = [
         [*before[:place], sentence]
         for before in (re.findall(r"\S.*?[.?]", line) for line in BEFORE)
         for place in range(1, len(before) + 1)
         for sentence in sentences
     ]
-    places: Counter[int] = Counter()
-    for document, translation in zip(documents, translator.translate_documents(documents), strict=True):
-        if re.search(r"\b(er|ihn|sie)\b", translation[-1], re.IGNORECASE):
-            places[len(document)] += 1
-            print(f"{len(document)}  {document[-1]}  {translation[-1]}")
-    print(f"{places.total()} of {len(documents)}; by place {dict(sorted(places.items()))}")
+    translations = translator.translate_documents(documents, mode="two-pass")
+    return [
+        (len(document), document[-1], translation[-1])
+        for document, translation in zip(documents, translations, strict=True)
+        if re.search(r"\b(er|ihn|sie)\b", translation[-1], re.IGNORECASE)
+    ]
+
+
+def main() -> None:
+    from docflat import Translator
+
+    translator = Translator.load(*sys.argv[1:])
+    for sentences in (SOMETHING, IMPERSONAL):
+        cases = unnamed(translator, sentences)
+        for case in cases:
+            print(*case, sep="  ")
+        places = Counter(place for place, *_ in cases)
+        print(f"{len(cases)} of {18 * len(sentences)}; by place {dict(sorted(places.items()))}")
 
 
 if __name__ == "__main__":
-    from docflat import Translator
-
-    for group in (SOMETHING, IMPERSONAL):
-        count(Translator.load(*sys.argv[1:]), group)
+    main()

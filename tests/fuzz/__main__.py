@@ -113,6 +113,8 @@ def main() -> int:
         print(f"{count:8} {re.sub(chr(10), ' ', name)}")
     for seconds, reader, number in state.slowest[:5]:
         print(f"{seconds:8.2f} s {reader}, input {number}")
+    for size, reader, number in state.hungriest[:5]:
+        print(f"{size >> 20:8} MiB {reader}, input {number}")
     print(summary(state))
     return min(1, len(state.faults) + len(state.fatal))
 

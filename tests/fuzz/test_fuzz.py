@@ -21,6 +21,7 @@ from fuzz.watch import Run, read_sample, samples, shrunk
 
 SAMPLES = list(samples())
 NAMES = [reader.name for reader in READERS]
+FORMAT_READERS = [reader for reader in READERS if reader.name.startswith("translate")]
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name.removesuffix(".sample"))
@@ -44,7 +45,7 @@ def test_no_input_breaks_a_reader(reader: Reader, tmp_path: Path) -> None:
     assert set(outcomes) == {"read", "refused"} or reader.kind in ("md", "html", "txt", "properties", "recipe", "lines")
 
 
-@pytest.mark.parametrize("reader", [one for one in READERS if one.name.startswith("translate")], ids=str)
+@pytest.mark.parametrize("reader", FORMAT_READERS, ids=[reader.name for reader in FORMAT_READERS])
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random=st.randoms(use_true_random=False))
 def test_no_input_of_hypothesis_breaks_a_reader(

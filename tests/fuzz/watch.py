@@ -43,6 +43,7 @@ class State:
     slowest: list[tuple[float, str, int]] = field(default_factory=list)  # CPU seconds, reader, number
     cpu_seconds: float = 0
     peak_memory: int = 0  # bytes, of a whole process
+    hungriest: list[tuple[int, str, int]] = field(default_factory=list)  # bytes that the peak rose by, reader, number
     fatal: list[int] = field(default_factory=list)  # inputs that ended a process
 
 
@@ -134,9 +135,10 @@ class Run:
         state, counts, faults = self.state, Counter(self.state.counts), Counter(self.state.faults)
         slowest = list(map(tuple, state.slowest))
         clock = time.process_time()
-        before = state.cpu_seconds
+        before, watcher, peak = state.cpu_seconds, os.getppid(), _peak()
+        hungriest = list(map(tuple, state.hungriest))
         with TemporaryDirectory(dir=_memory_folder()) as folder:
-            while state.number < inputs and time.time() < until:
+            while state.number < inputs and time.time() < until and os.getppid() == watcher:
                 for number in range(state.number, min(inputs, state.number + _AFTER)):
                     if number in state.fatal:
                         faults["the process was ended"] += 1
@@ -146,11 +148,16 @@ class Run:
                     reader = self.reader_of(number)
                     counts[f"{reader.name}: {self._attempt(reader, number, Path(folder), faults)}"] += 1
                     slowest.append((time.process_time() - started, reader.name, number))
+                    if _peak() > peak:
+                        hungriest.append((_peak() - peak, reader.name, number))
+                        peak = _peak()
                 state.number = min(inputs, state.number + _AFTER)
                 slowest = sorted(slowest, reverse=True)[:_LISTED]
+                hungriest = sorted(hungriest, reverse=True)[:_LISTED]
                 state.counts, state.faults, state.slowest = dict(counts), dict(faults), slowest
+                state.hungriest = hungriest
                 state.cpu_seconds = before + time.process_time() - clock
-                state.peak_memory = max(state.peak_memory, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+                state.peak_memory = max(state.peak_memory, _peak())
                 self._save()
 
     def _attempt(self, reader: Reader, number: int, folder: Path, faults: Counter[str]) -> str:
@@ -176,6 +183,10 @@ class Run:
         part = self.file.with_suffix(".part")
         part.write_text(json.dumps(asdict(self.state), indent=1))
         part.replace(self.file)
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def limited(reader: Reader, data: bytes, random: Random, folder: Path) -> str:

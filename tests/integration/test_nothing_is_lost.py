@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -74,6 +75,50 @@ def test_an_output_that_is_a_link_to_another_input_is_refused(text: Path) -> Non
     (folder / "a.de.txt").symlink_to("b.txt")
     assert docflat("translate", folder / "a.txt", folder / "b.txt", "--suffix", "de", "--force") != 0
     assert (folder / "b.txt").read_text() == "Two."
+
+
+@pytest.mark.parametrize("name", ["in.txt", "hard.txt", "soft.txt", "out.txt"])
+def test_the_log_is_no_file_of_the_command(text: Path, name: str) -> None:
+    os.link(text, "hard.txt")
+    Path("soft.txt").symlink_to(text)
+    assert docflat("translate", text, "-o", "out.txt", "--log", name) == 2
+    assert text.read_text() == TEXT
+    assert not Path("out.txt").exists()
+
+
+def test_a_log_that_is_a_pipe_without_a_reader_is_an_error(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    assert docflat("systems", "--log", "pipe") == 2
+    assert "pipe: cannot be written" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["docs.jsonl", "hard.jsonl", "run/plan.json", "run/parts/new.jsonl"])
+def test_a_merge_replaces_neither_its_source_nor_its_run(text: Path, out: str) -> None:
+    Path("docs.jsonl").write_text('{"text": "The cat sleeps."}\n')
+    os.link("docs.jsonl", "hard.jsonl")
+    assert docflat("bulk", "docs.jsonl", "-o", "run", "--workers", 1, "--model", ENGLISH_GERMAN) == 0
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert docflat("bulk", "merge", "run", "-o", out, "--force") == 2
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_a_probe_replaces_no_file_of_others(text: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine", "train.source").write_text("years of work")
+    assert docflat("probe", "--systems", "sent2sent", "--steps", 1, "--out", "mine") == 2
+    assert Path("mine", "train.source").read_text() == "years of work"
+    assert docflat("probe", "--systems", "sent2sent", "--steps", 1, "--out", text) == 2
+
+
+def test_pictures_are_not_replaced_without_force(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("sent2sent.png").write_text("my picture")
+    assert docflat("systems", "--pictures", ".") == 2
+    assert Path("sent2sent.png").read_text() == "my picture"
+
+
+def test_what_is_wrong_with_a_folder_is_a_line(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert docflat("translate", text, "-o", "a.txt", "--side-by-side", text / "page.html") == 2
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_edited_text_goes_to_stdout_by_itself(text: Path, capfd: pytest.CaptureFixture[str]) -> None:

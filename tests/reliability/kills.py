@@ -1,6 +1,6 @@
 """kill -9 at random moments of prepare, train, translate, bulk and serve, and what is left afterwards.
 
-    python tests/reliability/kills.py --kills 300 --log kills.log
+    python tests/reliability/kills.py --log kills.log
 
 After each kill: inputs are as they were, and what has its name is whole, to the byte what an undisturbed run writes.
 Every third kill or so the command is run again to its end: then all of it is what an undisturbed run writes, and
@@ -133,14 +133,13 @@ def attack_one(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=300, help="of all verbs together")
-    parser.add_argument("--verbs", default=",".join([*VERBS, "serve"]))
+    usual = "serve=80,prepare=80,translate=60,bulk=50,train=30"
+    parser.add_argument("--kills", default=usual, metavar="VERB=N,...", help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, default=27)
     parser.add_argument("--log", type=Path, help="a line for every kill")
     arguments = parser.parse_args()
-    names = arguments.verbs.split(",")
     results = {}
-    for name in names:
+    for name, kills in (one.split("=") for one in arguments.kills.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             log = arguments.log
 
@@ -152,7 +151,7 @@ def main() -> int:
             started = time.monotonic()
             chance = random.Random(f"{arguments.seed} {name}")
             try:
-                count = attack_one(name, Path(folder), arguments.kills // len(names), chance, tell)
+                count = attack_one(name, Path(folder), int(kills), chance, tell)
             except (Broken, AssertionError) as error:
                 tell(f"{name}: BROKEN: {error}")
                 results[name] = {"broken": str(error)}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from docflat.cli.outputs import add_force, check_output
+from docflat.cli.outputs import add_force, check_file, check_output
 from docflat.support.console import report
+from docflat.support.errors import InputError
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -22,5 +23,9 @@ def run(arguments: Namespace) -> None:
     from docflat.bulk.plan import read_plan
 
     check_output(arguments, "out", packed=True)
-    documents = merge(read_plan(arguments.folder), arguments.out, arguments.source)
+    plan = read_plan(arguments.folder)
+    if arguments.out.resolve().is_relative_to(plan.out.resolve()):
+        raise InputError("lies in the folder of the run, which needs it as it is: name a file elsewhere", arguments.out)
+    check_file(arguments.out, [Path(source.path) for source in plan.sources], arguments.force)
+    documents = merge(plan, arguments.out, arguments.source)
     report(f"{documents:,} documents -> {arguments.out}")

@@ -23,11 +23,13 @@ from typing import Any, NoReturn, Protocol, cast
 from docflat import __version__
 from docflat.cli import startup
 from docflat.cli.arguments import named_path
-from docflat.support.console import complain, messages
+from docflat.support.console import complain, detail, messages
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import nearest
 
 # What writing to stdout, or to a file that no error of ours names, can fail of.
+# What is wrong with a file or folder that somebody named, where no reader or writer said it more precisely.
+OF_FILES = {errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EBUSY}
 NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EBADF}
 UNKNOWN = "unrecognized arguments: "
 
@@ -261,6 +263,10 @@ def _dispatch(argv: Sequence[str]) -> int:
     verb = verbs[name]
     # Intermixed: `train recipe.yaml --json out=x` has positional arguments on both sides of an option.
     arguments = verb_parser(verb).parse_intermixed_args(rest)
+    if arguments.log is not None:
+        from docflat.cli.outputs import check_log
+
+        check_log(arguments)
     with messages(arguments.quiet, arguments.verbose, arguments.log):
         try:
             verb.command.run(arguments)
@@ -304,6 +310,12 @@ def run(argv: Sequence[str]) -> int:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             complain(f"the name is too long: {str(error.filename)[:100]}...")
+            return 2
+        if error.errno in OF_FILES and error.filename is not None:
+            complain(InputError(error.strerror or str(error), os.fsdecode(error.filename)))
+            from traceback import format_exc
+
+            detail(format_exc())
             return 2
         if error.errno not in NOT_WRITTEN:
             raise

@@ -59,6 +59,15 @@ def check_file(
         raise InputError("exists already (--force replaces it)", path)
 
 
+def check_log(arguments: Namespace) -> None:
+    """The log is appended to, so it must be nothing that the command reads or writes."""
+    log = arguments.log
+    others = list(_paths(value for name, value in vars(arguments).items() if name != "log"))
+    known = identity(log) if log is not None else None
+    if log is not None and any(log.resolve() == one.resolve() or (known and identity(one) == known) for one in others):
+        raise InputError("is the log, and a file of this command besides", log)
+
+
 def check_folder(out: Path, source: Path) -> None:
     """Whether a folder can be written without the loss of the one that is read."""
     out, source = out.resolve(), source.resolve()
@@ -92,6 +101,8 @@ def _paths(values: Iterable[object]) -> Iterator[Path]:
             yield value
         elif isinstance(value, list):
             yield from _paths(value)
+        elif isinstance(path := getattr(value, "path", None), Path):  # the output of `translate`
+            yield path
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, object]]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docflat.cli.arguments import add_json
+from docflat.cli.outputs import add_force, check_file
 from docflat.support.console import print_rows
 from docflat.support.errors import InputError
 
@@ -14,6 +15,7 @@ from docflat.support.errors import InputError
 def arguments(parser: ArgumentParser) -> None:
     pictures = "also draw, for each system, which sentences its translations depend on, as NAME.png in here"
     parser.add_argument("--pictures", type=Path, metavar="DIR", help=pictures)
+    add_force(parser, "pictures that are there already")
     add_json(parser)
 
 
@@ -37,10 +39,10 @@ def run(arguments: Namespace) -> None:
         )
     print_rows(rows, arguments.json, title="parameters: Transformer-base, 32,000 subwords")
     if arguments.pictures:
-        draw_all(arguments.pictures)
+        draw_all(arguments.pictures, arguments.force)
 
 
-def draw_all(folder: Path) -> None:
+def draw_all(folder: Path, force: bool = False) -> None:
     from docflat.systems import SYSTEMS
     from docflat.systems.visibility import draw_visibility, find_visibility
 
@@ -48,6 +50,8 @@ def draw_all(folder: Path) -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise InputError("pictures need matplotlib: pip install 'docflat[plot]'") from None
+    for system in SYSTEMS.values():
+        check_file(folder / f"{system.name}.png", [], force, makes_folder=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for system in SYSTEMS.values():

@@ -65,6 +65,10 @@ def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
+    speed = "of subtitles: characters a second that are not too fast to read (default: 20)"
+    parser.add_argument("--max-cps", type=whole(1), metavar="N", help=speed)
+    lines = "of subtitles: the most lines of a cue (default: as in the file, and 2 at least, if they do not get wide)"
+    parser.add_argument("--max-cue-lines", type=whole(1), metavar="N", help=lines)
     source = "chooses the model, and whose rules split text into sentences (default: the model's, or en)"
     parser.add_argument("--from", "--source-language", dest="source_language", metavar="CODE", help=source)
     target = "chooses the model; HTML, and PO and XLIFF that name no language, get it (default: the model's)"
@@ -154,7 +158,8 @@ def _add_decoding(parser: ArgumentParser) -> None:
 _SHAPING = (
     *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision"),
     *("no_repairs", "no_shortlist"),
-    *("lines", "keys", "redo", "source_language", "target_language", "boundaries", "line_buffered"),
+    *("lines", "keys", "redo", "max_cps", "max_cue_lines", "source_language", "target_language"),
+    *("boundaries", "line_buffered"),
     *("keep_terms", "glossary", "docids", "starts"),
 )
 

@@ -30,6 +30,7 @@ T = TypeVar("T")
 OnSentences = Callable[[str, Sequence[ComparedLine]], object]  # the name of a document, and its sentences
 
 MOST_HELD = 32 << 20  # bytes of files that are read but not translated yet; those after them are read again
+_FORMAT_OPTIONS = ("keys", "redo", "max_cps", "max_cue_lines", "target_language")
 _SHOWN = 10  # sentences of a file, in warnings
 
 
@@ -266,7 +267,7 @@ class _Runner:
     def _format(self, file: Path) -> Any:
         from docflat.formats import find_format
 
-        known = {name: getattr(self.arguments, name) for name in ("keys", "redo", "target_language")}
+        known = {name: getattr(self.arguments, name) for name in _FORMAT_OPTIONS}
         if languages := languages_of(self.arguments.model):
             known["target_language"] = known["target_language"] or languages[1]
         return find_format(file, **{name: known[name] for name in options_of(file) if known[name]})
@@ -320,6 +321,7 @@ def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:
         target = arguments.target_language
         raise InputError(f"this model translates into {languages[1]}, not into {target}; name another", arguments.model)
-    for name, what in (("keys", "JSON"), ("redo", "PO and XLIFF")):
+    kinds = {"keys": "JSON", "redo": "PO and XLIFF", "max_cps": "SRT and VTT", "max_cue_lines": "SRT and VTT"}
+    for name, what in kinds.items():
         if getattr(arguments, name) and name not in used:
-            warn(f"--{name} is of {what} files, and there is none: it changes nothing")
+            warn(f"--{name.replace('_', '-')} is of {what} files, and there is none: it changes nothing")

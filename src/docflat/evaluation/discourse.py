@@ -106,7 +106,8 @@ def _words(text: str) -> list[tuple[str, bool]]:
 
 def _is_pronoun(word: str, starts: bool) -> bool:
     small = word.lower()
-    return small in _PRONOUNS and (word == small or (starts and small not in ("sie", "ihr")))
+    opens = starts and word == small.capitalize() and small not in ("sie", "ihr")  # ES in brackets is Spanish
+    return small in _PRONOUNS and (word == small or opens)
 
 
 def _address(word: str, starts: bool) -> str:

@@ -61,6 +61,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "catalogues.json": ("keys",),
     "catalogues.po": ("redo", "target_language"),
     "catalogues.xliff": ("redo", "target_language"),
+    "subtitles.srt": ("max_cps", "max_cue_lines"),
+    "subtitles.vtt": ("max_cps", "max_cue_lines"),
 }
 
 

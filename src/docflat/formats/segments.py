@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 LINE_BREAK = "\u2028"  # stands in a segment's text, beside the point of it, for a line break that a reader sees
 
@@ -42,6 +42,13 @@ class ParsedFile(Protocol):
         With its own segments it gives back the file, byte for byte where the format allows. A translated segment
         has the same spans, in each other as they were; they may have moved, and one may cover nothing any more.
         """
+
+
+@runtime_checkable
+class Reviewed(Protocol):
+    """A file whose format can say what a translation made worse for those who read it."""
+
+    def review(self, segments: Sequence[Segment]) -> list[str]: ...
 
 
 class Format(Protocol):

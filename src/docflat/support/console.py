@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 import time
@@ -36,12 +37,20 @@ class _Messages:
 _messages = _Messages()
 
 
+def _at_once(path: str, flags: int) -> int:
+    """A pipe that nobody reads is an error, and not a wait without end."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if hasattr(os, "set_blocking"):
+        os.set_blocking(handle, True)
+    return handle
+
+
 @contextmanager
 def messages(quiet: bool, verbose: bool, log: Path | None) -> Iterator[None]:
     """quiet: only errors and results; verbose: also details; log: a file that gets every message, with its time."""
     global _messages
     try:
-        file = open(log, "a", encoding="utf-8", errors="backslashreplace") if log else None  # noqa: SIM115
+        file = open(log, "a", encoding="utf-8", errors="backslashreplace", opener=_at_once) if log else None  # noqa: SIM115
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", log) from None
     before, _messages = _messages, _Messages(quiet, verbose, file)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-SENTENCE_ENDS = ".!?…。！？؟।۔"
+import re
+
+SENTENCE_ENDS = ".!?…。！？؟۔।॥։።။។"
 CLAUSE_ENDS = ",;:—–、，；：،"
 CLOSING_QUOTES = "\"'”’»"
 CLOSING = CLOSING_QUOTES + ")]"  # what may stand between the end of a sentence and the blank after it
@@ -17,3 +19,23 @@ def ends_sentence(text: str, also: str = "") -> bool:
     """Whether a text ends where a sentence does, perhaps in quotes or brackets. also: further signs that end one."""
     last = text.rstrip(CLOSING)[-1:]
     return bool(last) and last in SENTENCE_ENDS + also
+
+
+_WIDE = re.compile(f"[{WIDE}{WIDE_SIGNS}]")
+
+
+def are_wide(left: str, right: str) -> bool:
+    """Whether no blank belongs between two texts: Chinese or Japanese on both sides."""
+    return bool(_WIDE.fullmatch(left[-1:]) and _WIDE.fullmatch(right[:1]))
+
+
+def between_sentences(gap: str, before: tuple[str, str], now: tuple[str, str]) -> str:
+    """What belongs between two translated sentences.
+
+    gap: what stood between their sources; before, now: the texts to its left and right, and their translations.
+    """
+    if gap == " " and are_wide(*now) and not are_wide(*before):
+        return ""
+    if not gap and are_wide(*before) and not are_wide(*now):
+        return " "
+    return gap

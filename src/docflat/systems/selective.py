@@ -7,7 +7,8 @@ mixes what it found into the state. The context is detached: it is memory, not a
 Not as in the original: the memory holds the states of the model's own encoder, detached, not those of a frozen copy,
 so that there is one model to run and to keep; a document is what a batch holds of it, at most 32 sentences (64 can be
 asked for), since every word reads all of it; there is no local context and no target context; index tokens in the place
-of <s>, as all systems have them. `context: online` lets a sentence see earlier ones only.
+of <s>, as all systems have them; a second dropout, of what the feed-forward part makes. `context: online` lets a
+sentence see earlier ones only.
 """
 
 from __future__ import annotations

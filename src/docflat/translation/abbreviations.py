@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from docflat.translation.abbreviations_further import FURTHER
+
 
 @dataclass(frozen=True)
 class Abbreviations:
@@ -78,6 +80,7 @@ ABBREVIATIONS = {
         may_end="enz etc e.d a.u.b jan feb mrt apr jun jul aug sept okt nov dec ma di wo do vr za zo n.chr v.chr",
         after_all="enz etc",
     ),
+    **{language: _words(*words) for language, words in FURTHER.items()},
 }
 
 # Words with a capital that begin German sentences and clauses; other capitals are those of nouns.

@@ -21,6 +21,7 @@ class FileReport:
     outcomes: Sequence[Outcome] = ()  # of its sentences
     numbers: int = 0  # segments without words whose numbers were written as the target language writes them
     left_out: str = ""  # what the format passed over, in words
+    remarks: Sequence[str] = ()  # of its format: what is hard to read now
 
     @property
     def segments(self) -> int:
@@ -117,7 +118,7 @@ class FileReport:
             parts.append(self.left_out)
         if other := len(self.other_numbers):
             parts.append(f"{other} of {self.sentences} sentences have other numbers than the source")
-        return f"{self.file}: {'; '.join(parts)}"
+        return f"{self.file}: {'; '.join([*parts, *self.remarks])}"
 
 
 def count_repairs(repairs: Mapping[str, int]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from docflat.formats import FORMATS
 from docflat.formats.safe_reading import read_file
-from docflat.formats.segments import Format, ParsedFile, Segment
+from docflat.formats.segments import Format, ParsedFile, Reviewed, Segment
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 from docflat.translation.file_report import FileReport
@@ -163,6 +163,8 @@ def write_translation(
         raise InputError("nothing was translated: every sentence came back as it was", path)
     data = planned.parsed.render(segments)
     write_whole(out, data)
+    if isinstance(planned.parsed, Reviewed):
+        report = replace(report, remarks=planned.parsed.review(segments))
     return replace(report, left_out=getattr(planned.parsed, "left_out", ""))  # of the formats that pass over text
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from docflat.decoding.alignment import Links, Weights, find_links
 from docflat.formats.segments import Segment
+from docflat.support.punctuation import between_sentences
 from docflat.translation.formatting import project
 from docflat.translation.outcomes import Outcome
 from docflat.translation.projected_places import Piece
@@ -85,10 +86,22 @@ def _cut(segment: Segment, outcomes: Outcomes) -> list[Piece]:
     end = 0
     for outcome in outcomes:
         start, last = outcome.sentence.place
-        pieces += [Piece((end, start), segment.text[end:start]), *_pieces(outcome)]
+        own, gap = _pieces(outcome), segment.text[end:start]
+        if pieces and own:
+            before, now = (segment.text[:end], segment.text[start:]), (pieces[-1].text, own[0].text)
+            gap = between_sentences(gap, before, now)
+            if start == end and gap:  # a piece of its own would be of nothing
+                own[0] = _after_blank(own[0], gap)
+                gap = ""
+        pieces += [Piece((end, start), gap), *own]
         end = last
     pieces.append(Piece((end, len(segment.text)), segment.text[end:]))
     return [piece for piece in pieces if piece.source[0] < piece.source[1]]
+
+
+def _after_blank(piece: Piece, blank: str) -> Piece:
+    fixed = tuple((place, start + len(blank)) for place, start in piece.fixed)
+    return replace(piece, text=blank + piece.text, fixed=fixed)
 
 
 def _pieces(outcome: Outcome) -> list[Piece]:

@@ -19,7 +19,7 @@ from docflat.decoding.settings import DecodingSettings
 from docflat.engines import loading
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
-from docflat.support.punctuation import SENTENCE_ENDS
+from docflat.support.punctuation import SENTENCE_ENDS, are_wide, between_sentences
 from docflat.translation.repairing import repair, translate_and_repair
 from docflat.translation.untranslatable import is_foreign, split_endless
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
@@ -93,11 +93,14 @@ class Translator:
         from docflat.translation.sentences import split_sentences
 
         text, places = sentences, split_sentences(sentences, self.languages[0] if self.languages else "en")
-        parts, end = [], 0
+        parts, end = [""], 0
         for (start, last), translation in zip(
             places, self.translate([text[slice(*place)] for place in places], **settings), strict=True
         ):
-            parts += [text[end:start], translation]
+            parts += [
+                between_sentences(text[end:start], (text[:end], text[start:]), (parts[-1], translation)),
+                translation,
+            ]
             end = last
         return "".join([*parts, text[end:]])
 
@@ -181,7 +184,10 @@ class Translator:
     def _join(self, text: str, pieces: Iterable[tuple[Ids, str]], translated: Iterable[Ids]) -> str:
         """The translation of a sentence, of the translations of its pieces."""
         decode = self.model.subwords.decode
-        joined = " ".join(kept or one_line(decode(ids)) for (_, kept), ids in zip(pieces, translated, strict=True))
+        parts = [kept or one_line(decode(ids)) for (_, kept), ids in zip(pieces, translated, strict=True)]
+        joined = parts[0] if parts else ""
+        for part in parts[1:]:
+            joined += part if are_wide(joined, part) else f" {part}"
         # A model may write nothing but blanks, or half of a character that it never learned; a sentence that is left
         # as it was is at least not lost.
         lost = not joined or ("\ufffd" in joined and "\ufffd" not in text)

@@ -22,6 +22,7 @@ from docflat.evaluation.testsets import DocumentFile
         ("Ich danke Ihnen, Sie haben recht.", {}),
         ("„Es war alt.“ Es fiel.", {"es": 2}),
         ("Der Eriesee", {}),
+        ("(ES) Herr Präsident, das Ministerium ER und ES", {}),  # languages and other abbreviations
         ("", {}),
     ],
 )

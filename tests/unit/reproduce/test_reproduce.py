@@ -165,8 +165,10 @@ def test_every_table_can_be_made_of_any_dataset():
         assert {one.job.dataset for one in found} == {dataset}
         of_it = {(one.job.name.replace(f"{dataset}/", "ted/"), one.metric, one.window) for one in found}
         assert of_it == {one.key for one in of_ted}
-    for table in analyses:
-        assert chosen([table], (), ["europarl"]), table
+    for table in {table.name for table in tables()}:
+        for dataset in ("ted", "news", "europarl", "minutes"):
+            found = chosen([table], (), [dataset])
+            assert {one.job.dataset for one in found} == {dataset}, table
     others = [cell for table in tables(["minutes"]) for cell in table.cells if cell.measure.job.dataset == "minutes"]
     assert others
     assert not [cell for cell in others if cell.path and cell.path[0] not in ("ups_table2",) and cell.how == "value"]

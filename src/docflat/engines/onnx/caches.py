@@ -1,12 +1,14 @@
 """Caches: the keys and values of a search's tokens, and which of them each hypothesis is made of.
 
 A step writes its tokens' keys and values to slots of their own, `beam` a row, where they stay: a hypothesis that goes
-on from another one takes over what it sees. Where a row's tokens stand depends on that row alone, so that sums are made
-in the same order whatever else is in the batch.
+on from another one takes over what it sees. Slots that no hypothesis sees any more are written to again, so that
+attention reads little more than what is seen. Where a row's tokens stand depends on that row alone, so that sums are
+made in the same order whatever else is in the batch.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,24 +16,19 @@ import numpy as np
 from docflat.data.rows import Array
 from docflat.engines.onnx.padding import HIDDEN
 
-COMPACT_EVERY = 8  # steps, after which slots that no hypothesis sees are given up
-
-
-def whole(number: int) -> int:
-    """Up to a multiple of 8."""
-    return -(-number // 8) * 8
+GROWTH = 8  # rows have a multiple of so many slots
 
 
 class Caches:
     """Slots of all rows; the first ones of each are those of its prefix."""
 
-    def __init__(self, names: Sequence[str], prefix: Array, beam: int, heads: int, size: int) -> None:
+    def __init__(self, names: Sequence[str], prefix: Array, beam: int, heads: int, size: int, reserve: Reserve) -> None:
         """prefix (rows,): slots that each row fills before hypotheses part."""
-        self.beam, self.used = beam, prefix.astype(np.int64)
-        self.first = int(prefix.min(initial=0))  # slots from here on may move
-        room = whole(int(prefix.max(initial=0)) + (COMPACT_EVERY + 1) * beam)
-        shape = (len(prefix), heads, room, size)
-        self.arrays = {name: np.zeros(shape, dtype=np.float32) for name in names}
+        self.beam, self.reserve = beam, reserve
+        room = whole(int(prefix.max(initial=0)) + 5 * beam)
+        self.arrays = reserve.take(names, (len(prefix), heads, room, size))
+        for array in self.arrays.values():
+            array[:] = 0
         self.bias = self._bias_of_prefix(prefix, room)
 
     def _bias_of_prefix(self, prefix: Array, room: int) -> Array:
@@ -44,42 +41,81 @@ class Caches:
     def room(self) -> int:
         return self.bias.shape[3]
 
-    def next_slots(self) -> Array:
-        """Where the next tokens go, (rows, beam); each hypothesis sees its own."""
-        slots = self.used[:, None] + np.arange(self.beam)
+    def next_slots(self) -> tuple[Array, bool]:
+        """Where the next tokens go, (rows, beam), each seen by its hypothesis; and whether arrays are new ones."""
+        seen = (self.bias[:, 0] == 0).any(1)  # (rows, room)
+        missing = int(seen.sum(1).max(initial=0)) + self.beam - self.room
+        if missing > 0:
+            # More slots are read for nothing at every step, fewer are copied more often.
+            self._grow(whole(max(missing, self.room // 2)))
+            seen = np.pad(seen, ((0, 0), (0, self.room - seen.shape[1])))
+        slots = np.argsort(seen, axis=1, kind="stable")[:, : self.beam]
         row, k = np.ogrid[: len(slots), : self.beam]
         self.bias[row, 0, k, slots] = 0
-        self.used += self.beam
-        return slots
+        return slots, missing > 0
+
+    def _grow(self, more: int) -> None:
+        """By so many slots a row."""
+        self.bias = np.pad(self.bias, ((0, 0), (0, 0), (0, 0), (0, more)), constant_values=HIDDEN)
+        rows, heads, room, size = next(iter(self.arrays.values())).shape
+        larger = self.reserve.take(list(self.arrays), (rows, heads, room + more, size))
+        for name, array in self.arrays.items():
+            larger[name][:, :, :room], larger[name][:, :, room:] = array, 0
+        self._replace(larger)
 
     def reorder(self, parents: Array) -> None:
         """Let hypothesis k of each row continue its hypothesis parents[row, k]."""
         row = np.arange(len(parents))[:, None]
         self.bias[:, 0] = self.bias[row, 0, parents]
 
-    def compact(self) -> bool:
-        """Give up slots that nobody sees, and have room for as many steps again. Whether arrays are new ones."""
-        seen = (self.bias[:, 0] == 0).any(1)  # (rows, room)
-        self.used = seen.sum(1)
-        start, most = self.first, int(self.used.max())
-        index = np.argsort(~seen[:, start:], axis=1, kind="stable")[:, : most - start] + start
-        room = whole(most + COMPACT_EVERY * self.beam)
-        moved = np.take_along_axis(self.bias, index[:, None, None], 3)
-        grows = room > self.room
-        if grows:
-            more = ((0, 0), (0, 0), (0, 0), (0, room - self.room))
-            self.bias = np.pad(self.bias, more, constant_values=HIDDEN)
-        self.bias[..., start:most], self.bias[..., most:] = moved, HIDDEN
-        for name, array in self.arrays.items():
-            if grows:
-                larger = np.zeros((*array.shape[:2], room, array.shape[3]), dtype=np.float32)
-                larger[:, :, :start] = array[:, :, :start]
-                self.arrays[name] = larger
-            for old, new, where in zip(array, self.arrays[name], index, strict=True):  # a row at a time is fastest
-                new[:, start:most] = old.take(where, axis=1)
-        return grows
-
     def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
-        self.used, self.bias = self.used[rows], self.bias[rows]
-        self.arrays = {name: array[rows] for name, array in self.arrays.items()}
+        self.bias = self.bias[rows]
+        shape = next(iter(self.arrays.values())).shape
+        fewer = self.reserve.take(list(self.arrays), (len(rows), *shape[1:]))
+        for name, array in self.arrays.items():
+            np.take(array, rows, axis=0, out=fewer[name])
+        self._replace(fewer)
+
+    def _replace(self, arrays: dict[str, Array]) -> None:
+        self.reserve.give_back(self.arrays)
+        self.arrays = arrays
+
+    def close(self) -> None:
+        """The search is over."""
+        self.reserve.give_back(self.arrays)
+
+
+def whole(number: int) -> int:
+    """Up to a multiple of GROWTH."""
+    return -(-number // GROWTH) * GROWTH
+
+
+class Reserve:
+    """Memory that searches use one after the other: new memory costs more than what is written to it.
+
+    At most two pieces wait to be used again, as a search that outgrows one goes on in the other; none that is large.
+    """
+
+    LARGE = 2**25  # numbers, 128 MiB of them
+
+    def __init__(self) -> None:
+        self._waiting: list[Array] = []
+        self._alone = threading.Lock()
+
+    def take(self, names: Sequence[str], shape: tuple[int, ...]) -> dict[str, Array]:
+        """Arrays of this shape, one behind the other, with anything in them."""
+        count = len(names) * int(np.prod(shape))
+        with self._alone:
+            place = next((n for n, piece in enumerate(self._waiting) if piece.size >= count), None)
+            piece = np.empty(count, dtype=np.float32) if place is None else self._waiting.pop(place)
+        return dict(zip(names, piece[:count].reshape(len(names), *shape), strict=True))
+
+    def give_back(self, arrays: dict[str, Array]) -> None:
+        """Nobody reads these any more."""
+        piece = next(iter(arrays.values()))
+        while isinstance(piece.base, np.ndarray):
+            piece = piece.base
+        with self._alone:
+            pieces = [one for one in (*self._waiting, piece) if one.size < self.LARGE]
+            self._waiting = sorted(pieces, key=lambda one: -one.size)[:2]

@@ -13,6 +13,7 @@ from docflat.data.flat_layout import FlatSide
 from docflat.data.rows import Array
 from docflat.engines.engine import Encoded, Hypothesis, Shown, ShownContext, TargetContext
 from docflat.engines.onnx.beam import Beam
+from docflat.engines.onnx.caches import Reserve
 from docflat.engines.onnx.decoder import DecoderGraph, context_graph
 from docflat.engines.onnx.encoder import encoder_graph
 from docflat.engines.onnx.graph import Graph
@@ -102,6 +103,7 @@ class OnnxEngine:
         """shortlist: the words that searches weigh, if they are to."""
         self.model, self.threads, self.shortlist = model, threads, shortlist
         self.sees_growing = model.target_flat is not None
+        self.reserve = Reserve()
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -184,13 +186,15 @@ class OnnxEngine:
         others = self._others(prefix, context)
         hypotheses = Beam(limits, beam, length_penalty, vocabulary.eos)
         head = self._head(encoded.tokens, shortlist)
-        words = vocabulary.text_size if head.ids is None else len(head.ids)
+        words = vocabulary.text_size if head.shortlist is None else head.shortlist.count
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.
         count = min(2 * beam, words - vocabulary.mask - 1)
         if self.model.sizes.architecture.recurrent_decoder:
             searched = (self.decoder, head, encoded, prefix, hypotheses, count)
             return RecurrentSearch(self.model.sizes, *searched, lambda: self.reader).run()
-        return Search(self.model.sizes, self.decoder, head, encoded, prefix, others, hypotheses, count).run()
+        return Search(
+            self.model.sizes, self.decoder, head, encoded, prefix, others, hypotheses, count, self.reserve
+        ).run()
 
     def _head(self, tokens: Array, shortlist: bool) -> Head:
         """Of the words that these source tokens can become; without a shortlist, of all."""

@@ -23,7 +23,7 @@ from docflat.support.atomic import whole_folder
 from docflat.weights.config import read_config, vocabulary_of
 from docflat.weights.int8_files import SCALE, is_compact
 
-FORMAT = "1"  # of these graphs: what their inputs and outputs are called and mean
+FORMAT = "2"  # of these graphs: what their inputs and outputs are called and mean
 WEIGHTS = "weights.safetensors"
 WRITTEN = ("*.onnx", WEIGHTS, "config.json", "tokenizer.json", "README.md")
 PART = re.compile(r"(?P<whole>.*)\[(?P<start>\d+):\d+\](?P<scale>\.scale)?")  # of a matrix: some of its rows

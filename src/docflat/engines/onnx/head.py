@@ -1,24 +1,30 @@
-"""The graph of a head: states to the best words that may follow, or to the log-probabilities of all."""
+"""The graph of a head: states to the best words that may follow, or to the log-probabilities of given ones."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from docflat.engines.onnx.graph import FLOAT, INT8, INT64, Graph
-from docflat.engines.onnx.layers import Layers
+from docflat.engines.onnx.layers import Layers, Rounded
 from docflat.engines.onnx.weights import Weights
 from docflat.model.sizes import ModelSizes, Vocabulary
 
-STRETCH = 128  # words of the vocabulary, of which one maximum is taken
+STRETCH = 40  # words of a list, of which one maximum is taken
+PIECE = 8192  # words at most, whose logits are made, summed and searched before others: they stay in the cache
 
 DESCRIPTION = """States to words.
-states (states, dim): of the decoder. count (1,): how many words are asked for.
-best, words (states, count): log-probabilities of the best words that are text, and these; ends (states,): of </s>.
-log_probabilities (states, words): of all."""
+states (states, dim): of the decoder. count (1,): how many words are asked for. labels (states,): words, any.
+best, words (states, count): log-probabilities of the best words that are text, and these; ends (states,): of </s>;
+label_log_probabilities (states,): of the labels."""
 
 SHORTLIST_DESCRIPTION = """States to words, of which only those of a shortlist are weighed.
 states (rows * hypotheses, dim): of the decoder. count (1,): how many words are asked for.
-columns (dim, listed), scale and logits_bias: as the graph `listed` makes them, those that it makes.
+columns (dim, listed), scale and logits_bias: as the graph `listed` makes them, those that it makes. There are a whole
+number of stretches of 40 words; those that fill the last one up are unlisted.
 unlisted (rows, 1, listed): 0 for words that a row can become, minus infinity for those that only others can.
 best, words (states, count): log-probabilities of the best words that are text, and these, counted in the list from 0;
 ends (states,): of </s>."""
@@ -33,28 +39,115 @@ def target_table(sizes: ModelSizes) -> str:
     return "separate_embedding" if sizes.architecture.separate_embeddings else "embedding"
 
 
+@dataclass(frozen=True)
+class Piece:
+    """Some words of the vocabulary, one after the other."""
+
+    start: int
+    end: int
+    logits: str  # (states, words)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Words among which the best ones are: (states, candidates) each."""
+
+    logits: str
+    words: str
+
+
 def head_graph(weights: Weights, sizes: ModelSizes, vocabulary: Vocabulary) -> Graph:
     graph = Graph("head", DESCRIPTION)
     layers = Layers(graph, weights, sizes)
     states = graph.input("states", FLOAT, "states", sizes.dim)
     layers.has_rows_of(states)
-    count = graph.input("count", INT64, 1)
-    name, size = target_table(sizes), vocabulary.text_size
-    bias = layers.vector(f"{name}.bias") if sizes.architecture.logits_bias else None
-    logits = layers.product(layers.round(states), weights.matrix(f"{name}.weight").part(0, size), bias)
-    graph.add("LogSoftmax", logits, axis=-1, name="log_probabilities")
-    graph.declare_output("log_probabilities", FLOAT, "states", size)
-    graph.add("Gather", "log_probabilities", graph.constant(vocabulary.eos, INT64), axis=1, name="ends")
-    graph.declare_output("ends", FLOAT, "states")
+    count, labels = graph.input("count", INT64, 1), graph.input("labels", INT64, "states")
     first = vocabulary.mask + 1
-    if size % STRETCH or first > STRETCH:
-        # The special symbols may be among the best.
-        most = graph.add("Min", graph.add("Add", count, graph.ints(first)), graph.ints(size))
-        values, which = _top(graph, "log_probabilities", most)
-    else:
-        values, which = _candidates(graph, count, size)
-    _text_only(graph, values, which, count, first)
+    rounded = layers.round(states)
+    pieces = [_piece(layers, rounded, start, end) for start, end in _bounds(vocabulary.text_size)]
+    candidates = [_candidates(graph, piece, count, first) for piece in pieces]
+    total = _total(graph, pieces)
+    end = next(piece for piece in pieces if piece.start <= vocabulary.eos < piece.end)
+    ends = graph.add("Gather", end.logits, graph.constant(vocabulary.eos - end.start, INT64), axis=1)
+    graph.output(graph.add("Sub", ends, graph.add("Squeeze", total, graph.ints(1))), "ends", FLOAT, "states")
+    scores = graph.add("Sub", _label_logits(graph, pieces, labels), total)
+    graph.output(graph.add("Squeeze", scores, graph.ints(1)), "label_log_probabilities", FLOAT, "states")
+    logits = graph.add("Concat", *(one.logits for one in candidates), axis=1)
+    words = graph.add("Concat", *(one.words for one in candidates), axis=1)
+    _text_only(graph, graph.add("Sub", logits, total), words, count, first)
     return graph
+
+
+def _bounds(size: int) -> list[tuple[int, int]]:
+    """Pieces of about the same size, of whole stretches; what is left is one more."""
+    count, whole = -(-size // PIECE), size // STRETCH * STRETCH
+    edges = {size * n // count // STRETCH * STRETCH for n in range(count)}
+    return list(pairwise(sorted({*edges, whole, size})))
+
+
+def _piece(layers: Layers, rounded: Rounded, start: int, end: int) -> Piece:
+    name = target_table(layers.sizes)
+    bias = None
+    if layers.sizes.architecture.logits_bias:
+        numbers = layers.weights.vector(f"{name}.bias")[start:end]
+        bias = layers.graph.weight(f"{name}.bias[{start}:{end}]", numbers)
+    matrix = layers.weights.matrix(f"{name}.weight").part(start, end)
+    return Piece(start, end, layers.product(rounded, matrix, bias))
+
+
+def _candidates(graph: Graph, piece: Piece, count: str, first: int) -> Candidates:
+    """Those of a piece."""
+    size = piece.end - piece.start
+    special = max(0, first - piece.start)  # symbols that may be among the best and are not asked for
+    if size % STRETCH or special > STRETCH:
+        most = graph.add("Min", graph.add("Add", count, graph.ints(special)), graph.ints(size))
+        logits, which = _top(graph, piece.logits, most)
+    else:
+        logits, which = _of_stretches(graph, piece.logits, count, special > 0)
+    return Candidates(logits, graph.add("Add", which, graph.constant(piece.start, INT64)))
+
+
+def _of_stretches(graph: Graph, logits: str, count: str, special: bool) -> tuple[str, str]:
+    """All of the stretches with the best maxima: (states, candidates) each."""
+    stretches = graph.add("Reshape", logits, graph.ints(0, -1, STRETCH))
+    maxima = graph.add("ReduceMax", stretches, graph.ints(2), keepdims=0)
+    number = graph.add("Shape", maxima, start=1)
+    # One more: the special symbols are in the first one.
+    most = graph.add("Min", graph.add("Add", count, graph.ints(int(special))), number)
+    _, chosen = _top(graph, maxima, most)  # (states, stretches)
+    values = graph.add("GatherND", stretches, graph.add("Unsqueeze", chosen, graph.ints(2)), batch_dims=1)
+    start = graph.add("Unsqueeze", graph.add("Mul", chosen, graph.ints(STRETCH)), graph.ints(2))
+    words, flat = graph.add("Add", start, graph.constant(np.arange(STRETCH), INT64)), graph.ints(0, -1)
+    return graph.add("Reshape", values, flat), graph.add("Reshape", words, flat)
+
+
+def _total(graph: Graph, pieces: Sequence[Piece]) -> str:
+    """The logarithm of the sum of all exponentials: (states, 1)."""
+    parts = []
+    for piece in pieces:
+        # By a row's LogSoftmax: sums of ReduceSum are made in an order that depends on where in memory a row starts.
+        one, zero = graph.ints(1), graph.ints(0)
+        shares = graph.add("LogSoftmax", piece.logits, axis=-1)
+        first = (graph.add("Slice", x, zero, one, one) for x in (piece.logits, shares))
+        parts.append(graph.add("Sub", *first))
+    if len(parts) == 1:
+        return parts[0]
+    most = graph.add("Max", *parts)
+    shares = graph.add("Sum", *(graph.add("Exp", graph.add("Sub", part, most)) for part in parts))
+    return graph.add("Add", graph.add("Log", shares), most)
+
+
+def _label_logits(graph: Graph, pieces: Sequence[Piece], labels: str) -> str:
+    """Of the label of each state: (states, 1)."""
+    wanted = graph.add("Unsqueeze", labels, graph.ints(1))
+    found = ""
+    for piece in pieces:
+        place = graph.add("Sub", wanted, graph.constant(piece.start, INT64))
+        last = graph.constant(piece.end - piece.start - 1, INT64)
+        inside = graph.add("Max", graph.add("Min", place, last), graph.constant(0, INT64))
+        logits = graph.add("GatherElements", piece.logits, inside, axis=1)
+        found = graph.add("Where", graph.add("Equal", place, inside), logits, found) if found else logits
+    return found
 
 
 def shortlist_graph(weights: Weights, sizes: ModelSizes, vocabulary: Vocabulary) -> Graph:
@@ -80,8 +173,10 @@ def shortlist_graph(weights: Weights, sizes: ModelSizes, vocabulary: Vocabulary)
     total = graph.add("Add", graph.add("Cast", graph.add("Log", total), to=SINGLE), largest)
     ends = graph.add("Gather", logits, graph.constant(vocabulary.eos, INT64), axis=1)
     graph.output(graph.add("Sub", ends, graph.add("Squeeze", total, last)), "ends", FLOAT, "states")
-    most = graph.add("Min", graph.add("Add", count, graph.ints(first)), listed)
-    values, which = _top(graph, logits, most)
+    if first > STRETCH:
+        values, which = _top(graph, logits, graph.add("Min", graph.add("Add", count, graph.ints(first)), listed))
+    else:
+        values, which = _of_stretches(graph, logits, count, special=True)
     _text_only(graph, graph.add("Sub", values, total), which, count, first)
     return graph
 
@@ -101,20 +196,6 @@ def _top(graph: Graph, x: str, count: str) -> tuple[str, str]:
     number = len(graph.nodes)
     values, which = graph.add_many("TopK", x, count, names=(f"top_{number}", f"which_{number}"), axis=-1)
     return values, which
-
-
-def _candidates(graph: Graph, count: str, size: int) -> tuple[str, str]:
-    """Words among which the best ones are, all of the stretches with the best maxima: (states, candidates) each."""
-    stretches = graph.add("Reshape", "log_probabilities", graph.ints(0, size // STRETCH, STRETCH))
-    maxima = graph.add("ReduceMax", stretches, graph.ints(2), keepdims=0)
-    # One more: the special symbols are in the first one.
-    most = graph.add("Min", graph.add("Add", count, graph.ints(1)), graph.ints(size // STRETCH))
-    _, first = _top(graph, maxima, most)  # (states, stretches)
-    values = graph.add("GatherND", stretches, graph.add("Unsqueeze", first, graph.ints(2)), batch_dims=1)
-    start = graph.add("Unsqueeze", graph.add("Mul", first, graph.ints(STRETCH)), graph.ints(2))
-    words = graph.add("Add", start, graph.constant(np.arange(STRETCH), INT64))
-    flat = graph.ints(0, -1)
-    return graph.add("Reshape", values, flat), graph.add("Reshape", words, flat)
 
 
 def _listed_logits(layers: Layers, states: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from docflat.data.flat_layout import FlatSide
 from docflat.data.rows import Array
 from docflat.engines.onnx.beam import Beam
+from docflat.engines.onnx.caches import Reserve
 from docflat.engines.onnx.padding import FEWEST
 from docflat.engines.onnx.search import Head, Memory, Search
 from docflat.engines.onnx.sessions import Session
@@ -51,7 +52,7 @@ class RecurrentSearch(Search):
         reader: Callable[[], Session],
     ) -> None:
         self.reader = reader
-        super().__init__(sizes, decoder, head, memory, prefix, None, beam, count)
+        super().__init__(sizes, decoder, head, memory, prefix, None, beam, count, Reserve())
 
     def _read_prefix(self, prefix: FlatSide) -> None:
         dim, layers = self.sizes.dim, range(self.sizes.decoder_layers)

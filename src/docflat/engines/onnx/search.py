@@ -10,7 +10,7 @@ from docflat.data.flat_layout import FlatSide
 from docflat.data.rows import Array
 from docflat.engines.engine import Hypothesis
 from docflat.engines.onnx.beam import Beam
-from docflat.engines.onnx.caches import COMPACT_EVERY, Caches
+from docflat.engines.onnx.caches import Caches, Reserve
 from docflat.engines.onnx.others import Others
 from docflat.engines.onnx.padding import FEWEST, HIDDEN
 from docflat.engines.onnx.sessions import Binding, Session
@@ -45,7 +45,7 @@ class Head(Binding):
     def __init__(self, session: Session, inputs: dict[str, Array], shortlist: Words | None) -> None:
         """inputs: of a shortlist, the weights of its words."""
         super().__init__(session.session)
-        self.ids = None if shortlist is None else shortlist.ids
+        self.shortlist = shortlist
         for name, array in inputs.items():
             self.read(name, array)
         if shortlist is not None:
@@ -53,7 +53,7 @@ class Head(Binding):
 
     def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
-        if self.ids is not None:
+        if self.shortlist is not None:
             self.read("unlisted", np.ascontiguousarray(self.arrays["unlisted"][rows]))
 
     def start(self, states: Array, count: int) -> None:
@@ -61,6 +61,8 @@ class Head(Binding):
         rows = len(states)
         self.read("states", states)
         self.read("count", np.array([count]))
+        if self.shortlist is None:
+            self.read("labels", np.zeros(rows, dtype=np.int64))  # nobody asks for theirs
         self.write("best", np.empty((rows, count), dtype=np.float32))
         self.write("words", np.empty((rows, count), dtype=np.int64))
         self.write("ends", np.empty(rows, dtype=np.float32))
@@ -69,8 +71,8 @@ class Head(Binding):
         """(rows, hypotheses, count), twice, and (rows, hypotheses)."""
         self.run()
         best, words, ends = (self.arrays[name] for name in ("best", "words", "ends"))
-        if self.ids is not None:
-            words = self.ids[words]
+        if self.shortlist is not None:
+            words = self.shortlist.ids[words]
         return best.reshape(rows, -1, best.shape[1]), words.reshape(rows, -1, best.shape[1]), ends.reshape(rows, -1)
 
 
@@ -87,15 +89,17 @@ class Search:
         others: Others | None,
         beam: Beam,
         count: int,
+        reserve: Reserve,
     ) -> None:
         """others: for a model whose target rows see each other. count: words that are asked for at a step."""
         self.sizes, self.head, self.beam, self.count = sizes, head, beam, count
-        self.memory, self.others = memory, others
+        self.memory, self.others, self.reserve = memory, others, reserve
         self.decoder = decoder.bind()
         self.width = max(FEWEST, beam.size)  # tokens of a row that are decoded at a step
         self.positions = prefix.positions[prefix.current] + 1  # (rows,) of the next token
         self.rows = np.arange(len(prefix.rows))  # which row each row of the arrays is
         self.hypotheses: dict[int, Hypothesis] = {}  # by row
+        self.caches: list[Caches] = []
         self._read_memory()
         self._read_prefix(prefix)
 
@@ -105,10 +109,10 @@ class Search:
         sizes, lengths = self.sizes, prefix.rows.lengths.astype(np.int64)
         size = sizes.dim // sizes.heads
         names = [f"{kind}_{number}" for number in range(sizes.decoder_layers) for kind in ("keys", "values")]
-        self.caches = [Caches(names, lengths, self.width, sizes.heads, size)]
+        self.caches = [Caches(names, lengths, self.width, sizes.heads, size, self.reserve)]
         if self.others is not None:
             ones = np.ones_like(lengths)
-            self.caches.append(Caches(("flat_keys", "flat_values"), ones, self.width, sizes.heads, size))
+            self.caches.append(Caches(("flat_keys", "flat_values"), ones, self.width, sizes.heads, size, self.reserve))
         self._read_context(prefix, lengths - 1)
         self._read_starts(prefix, lengths - 1)
 
@@ -206,18 +210,16 @@ class Search:
             caches.select_rows(rows)
 
     def step(self) -> None:
+        slots = [caches.next_slots() for caches in self.caches]
+        if any(are_new for _, are_new in slots):
+            self._bind_steps()
         arrays = self.decoder.arrays
         arrays["tokens"][:], arrays["positions"][:] = self.newest, self.positions[:, None]
-        arrays["slots"][:] = self.caches[0].next_slots()
-        if self.others is not None:
-            arrays["flat_slots"][:] = self.caches[1].next_slots()
+        for name, (places, _) in zip(("slots", "flat_slots"), slots, strict=False):
+            arrays[name][:] = places
         self.positions = self.positions + 1
         self.decoder.run()
         self._expand(self.beam.size)
-        if self.beam.length % COMPACT_EVERY == 0:
-            for caches in self.caches:
-                caches.compact()
-            self._bind_steps()
 
     def run(self) -> list[Hypothesis]:
         """To the end; of each row."""
@@ -225,6 +227,8 @@ class Search:
         while len(self.rows):
             self.step()
             self.leave_finished()
+        for caches in self.caches:
+            caches.close()
         return [self.hypotheses[row] for row in range(len(self.hypotheses))]
 
     def leave_finished(self) -> None:

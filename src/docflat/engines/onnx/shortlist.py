@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from docflat.data.rows import Array
+from docflat.engines.onnx.head import STRETCH
+from docflat.engines.onnx.padding import HIDDEN
 from docflat.model.sizes import Vocabulary
 from docflat.support.errors import InputError
 from docflat.weights.shortlists import FILE
@@ -39,15 +41,19 @@ class Shortlist:
             index = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
             row[self.words[index]] = True
         ids = np.flatnonzero(listed.any(0))
-        return Words(ids, np.where(listed[:, None, ids], np.float32(0), np.float32(-np.inf)))
+        unlisted = np.where(listed[:, None, ids], np.float32(0), HIDDEN)
+        more = -len(ids) % STRETCH
+        full = np.pad(unlisted, ((0, 0), (0, 0), (0, more)), constant_values=HIDDEN)
+        return Words(np.pad(ids, (0, more)), np.ascontiguousarray(full), len(ids))
 
 
 @dataclass(frozen=True)
 class Words:
     """The words that rows can become."""
 
-    ids: Array  # (listed,) in order, the special symbols first
+    ids: Array  # (listed,) in order, the special symbols first; behind them any, so that there are whole stretches
     unlisted: Array  # (rows, 1, listed) 0, or minus infinity for what only other rows can become
+    count: int  # how many words these are
 
 
 def read_shortlist(folder: Path, vocabulary: Vocabulary) -> Shortlist | None:

@@ -55,8 +55,8 @@ def label_scores(head: Session, states: Array, labels: Array) -> Array:
     for start in range(0, len(states), CHUNK):
         part = slice(start, start + CHUNK)
         inputs = {"states": np.ascontiguousarray(states[part]), "count": np.ones(1, dtype=np.int64)}
-        (all_,) = head.run(["log_probabilities"], inputs)
-        scores.append(all_[np.arange(len(all_)), labels[part]])
+        inputs["labels"] = labels[part].astype(np.int64)
+        scores += head.run(["label_log_probabilities"], inputs)
     return np.concatenate(scores)
 
 

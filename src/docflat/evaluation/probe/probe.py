@@ -22,6 +22,7 @@ from docflat.data.row_settings import RowSettings
 from docflat.evaluation.probe.language import PRONOUNS, Language, ProbeDocument
 from docflat.model.sizes import ModelSizes
 from docflat.support.atomic import write_whole
+from docflat.support.errors import InputError
 from docflat.systems import SYSTEMS, find_system
 from docflat.training.loop import train
 from docflat.training.recipe import Recipe, Stage
@@ -91,16 +92,26 @@ def prepared_data(probe: Probe, folder: Path) -> Path:
     if prepared.exists():
         return prepared
     folder.mkdir(parents=True, exist_ok=True)
+    for name in ("probe.json", "probe.png"):  # which come last
+        _refuse(folder / name, "")
     pairs = []
     for split, number in (("train", probe.training_documents), ("valid", 20)):
         documents = probe.language.documents(number, split)
         for side in ("source", "target"):
             text = "\n\n".join("\n".join(getattr(one.document, side)) for one in documents)
-            write_whole(folder / f"{split}.{side}", text + "\n")
+            file = folder / f"{split}.{side}"
+            _refuse(file, text + "\n")
+            write_whole(file, text + "\n")
         pairs.append(FilePair(folder / f"{split}.source", folder / f"{split}.target"))
     # More subwords than the language has words: every word becomes one.
     prepare(pairs[:1], prepared, valid_pairs=pairs[1:], vocabulary=2000, index_tokens=16)
     return prepared
+
+
+def _refuse(file: Path, text: str) -> None:
+    """A file that is there already, unless a run that was cut off left it."""
+    if file.exists() and not (text and file.is_file() and file.read_bytes() == text.encode()):
+        raise InputError("would be replaced, and is not of this probe; choose another --out", file)
 
 
 def recipe(probe: Probe, folder: Path, data: Path, system: str, steps: int, start: Path | None) -> Recipe:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docflat.formats.safe_reading import read_text
+import charset_normalizer
+
+from docflat.formats.safe_reading import find_codec, find_mark, read_text
 from docflat.support.errors import InputError
 
 MOST_BYTES = 8 << 20  # a long film has 200 kB
@@ -14,6 +17,10 @@ LONGEST_CUE = 10_000  # characters of a cue; a screen holds a hundred
 _TIME = r"(?:[0-9]{1,6}:)?[0-9]{1,2}:[0-9]{1,2}[,.][0-9]{1,3}"
 NEWLINE = re.compile("\r\n|\n|\r")
 TIMES = re.compile(rf"\ufeff?[ \t]*({_TIME})[ \t]*-->[ \t]*({_TIME})(?:[ \t].*)?")
+
+
+_MESS = 0.15  # of characters that hardly stand beside each other, as charset_normalizer counts them
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -25,11 +32,37 @@ class Cue:
 
 
 def decode(data: bytes, file: str) -> tuple[str, str]:
-    """The text with its byte order mark, and its encoding: UTF-8 unless such a mark says otherwise."""
+    """The text with its byte order mark, and its encoding: UTF-8 unless such a mark or the letters say otherwise."""
     if len(data) > MOST_BYTES:
         raise InputError(f"is larger than {MOST_BYTES >> 20} MiB, the most of subtitles", file)
-    text, encoding = read_text(data, file)
+    try:
+        text, encoding = read_text(data, file)
+    except InputError:
+        name = "" if find_mark(data) else _guess(data)
+        if not name:
+            raise
+        _log.warning("%s: not UTF-8; read as %s, which its letters look like, and written so", file, name)
+        return data.decode(name), name
     return ("\ufeff" if encoding.mark else "") + text, encoding.name
+
+
+def _guess(data: bytes) -> str:
+    """The encoding that the letters look like, among those that give back the same bytes; empty: none does."""
+    matches = charset_normalizer.from_bytes(data)
+    best = matches.best()
+    if best is None:
+        return ""
+    # Short texts look alike in all that Latin letters have: then it is the one that most old subtitles are in.
+    alike = {*best.could_be_from_charset, *(each.encoding for each in matches if _is_near(each, best))}
+    name = find_codec("cp1252" if "cp1252" in alike else best.encoding)
+    try:
+        return name if name and data.decode(name).encode(name) == data else ""
+    except UnicodeError:
+        return ""
+
+
+def _is_near(match: charset_normalizer.CharsetMatch, best: charset_normalizer.CharsetMatch) -> bool:
+    return match.chaos <= _MESS and match.coherence >= best.coherence
 
 
 def lines_of(text: str) -> list[tuple[int, str]]:
@@ -39,6 +72,11 @@ def lines_of(text: str) -> list[tuple[int, str]]:
         lines.append((start, text[start : match.start()]))
         start = match.end()
     return [*lines, (start, text[start:])]
+
+
+def warn_of_times(line: str, file: str, number: int) -> None:
+    """A cue whose times cannot be read is passed over, as players do."""
+    _log.warning("%s:%d: not two times: %r; this cue stays as it is", file, number, line[:60])
 
 
 def cue_of(times: re.Match[str], lines: Sequence[tuple[int, str]], file: str, line: int) -> Cue:

@@ -6,8 +6,9 @@ import html
 import re
 from xml.sax.saxutils import escape
 
-from docflat.formats.subtitles.cues import TIMES, Cue, cue_of, decode, lines_of
-from docflat.formats.subtitles.editing import Markup, Subtitles
+from docflat.formats.subtitles.cues import TIMES, Cue, cue_of, decode, lines_of, warn_of_times
+from docflat.formats.subtitles.editing import MAX_CPS, Subtitles
+from docflat.formats.subtitles.turns import Markup
 from docflat.support.errors import InputError
 
 _HEAD = re.compile("\ufeff?WEBVTT(?:[ \t].*)?")
@@ -25,7 +26,12 @@ class _VttMarkup(Markup):
 
 
 class Vtt:
+    """Options as those of `Srt`."""
+
     name = "vtt"
+
+    def __init__(self, max_cps: float = MAX_CPS, max_cue_lines: int = 0) -> None:
+        self.max_cps, self.max_cue_lines = max_cps, max_cue_lines
 
     def read(self, data: bytes, file: str) -> Subtitles:
         text, encoding = decode(data, file)
@@ -40,12 +46,13 @@ class Vtt:
             if "-->" not in line:
                 continue  # a number or name of a cue, a note, a style
             times = TIMES.fullmatch(line)
-            if not times:
-                raise InputError(f"not two times, as in 00:01.000 --> 00:02.500: {line[:60]!r}", file, number)
             first = number
             while number < len(lines) and lines[number][1] and "-->" not in lines[number][1]:
                 number += 1
+            if not times:
+                warn_of_times(line, file, first)
+                continue
             cues.append(cue_of(times, lines[first:number], file, first + 1))
         if not cues:
             raise InputError("no subtitles in this file", file)
-        return Subtitles(data, text, encoding, _VttMarkup(), cues)
+        return Subtitles(data, text, encoding, _VttMarkup(), cues, self.max_cps, self.max_cue_lines)
