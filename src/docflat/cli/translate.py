@@ -107,7 +107,7 @@ def _add_mode(parser: ArgumentParser) -> None:
         "--tolerance",
         type=float,
         metavar="X",
-        help="in mode edit: a word is unlikely if context lowers its log-probability by more than X (default: 0.4)",
+        help="in mode edit: a word is unlikely if context lowers its log-probability by more than X (default: 0.3)",
     )
     parser.add_argument(
         "--global-context",
@@ -132,7 +132,8 @@ def _add_mode(parser: ArgumentParser) -> None:
 
 def _add_decoding(parser: ArgumentParser) -> None:
     _add_mode(parser)
-    add_number(parser, "--beam", 5, "hypotheses a sentence")
+    beam = "hypotheses a sentence (default: 5, in mode edit 3)"
+    parser.add_argument("--beam", type=whole(1), metavar="N", help=beam)
     parser.add_argument(
         "--length-penalty",
         type=float,

@@ -13,7 +13,7 @@ from typing import Any
 from docflat.data.rows import Ids
 from docflat.decoding.editing import EditedSentence
 from docflat.decoding.passes import Passes
-from docflat.decoding.settings import DecodingSettings, Mode, check_mode
+from docflat.decoding.settings import EDIT_BEAM, DecodingSettings, Mode, check_mode
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
 
@@ -60,6 +60,8 @@ class DocumentDecoder:
                 f"the engine {self.model.engine.name} has no global context 'partial'; that of torch has it: "
                 'docflat translate --engine torch, Translator.load(engine="torch")'
             )
+        if wanted["mode"] == "edit" and wanted.get("beam") is None:
+            wanted["beam"] = EDIT_BEAM
         wanted["window"] = wanted.get("window") or self.model.config.rows.window or None
         if wanted["mode"] == "stream" and "batch" not in system.source + system.target:
             wanted["window"] = 1  # no other row is seen, so none is held

@@ -66,11 +66,12 @@ class Passes:
         Drafts are scored and searched again in the same batches: what both read of the source is encoded once.
         """
         first = [[draft.tokens for draft in document] for document in drafts]
-        walk, target = self._second_walk(documents, first)
+        walk, target = self._second_walk(documents, first, min(self.context, self.settings.edit_context))
         walk.target = [ids for document in first for ids in document]
         alone = [draft for document in drafts for draft in document]
         objections: list[list[Objection]] = [[] for _ in alone]
-        for batch in walk.batches(self.settings.batch_size):
+        # Twice as many rows, of which about half are searched again: a search is fast where it has many.
+        for batch in walk.batches(2 * self.settings.batch_size):
             encoded, side = self._encode(walk.source, batch), self._target(target, batch)
             scored = score_target(self.engine, encoded, side, labels_of(side, self.layout.eos))
             for sentence, there in zip(batch.sentence, scored, strict=True):
@@ -78,8 +79,8 @@ class Passes:
                     alone[sentence], there.log_probabilities, self.settings.tolerance
                 )
             wanted = np.flatnonzero([bool(objections[sentence]) for sentence in batch.sentence])
-            if len(wanted):
-                self._search_again(walk, batch, wanted, encoded, target)
+            for part in self._of_like_length(walk, batch, wanted):
+                self._search_again(walk, batch, part, encoded, target)
             done(len(batch))
         return walk.by_document(
             [
@@ -87,6 +88,13 @@ class Passes:
                 for draft, against, translation in zip(alone, objections, walk.target, strict=True)
             ]
         )
+
+    def _of_like_length(self, walk: Walk, batch: Rows, wanted: Array) -> list[Array]:
+        """Some rows of a batch in parts of at most `batch_size`, those with long sentences together."""
+        ends, rows = walk.source.ends, batch.sentence[wanted]
+        order = np.argsort(ends[rows] - ends[rows + 1], kind="stable")
+        count = -(-len(wanted) // self.settings.batch_size)
+        return [np.sort(wanted[part]) for part in np.array_split(order, count)] if count else []
 
     def _search_again(self, walk: Walk, batch: Rows, wanted: Array, encoded: Encoded, target: SentenceList) -> None:
         """Translate some rows of a batch with their context, whose translations are in `target`."""
@@ -98,10 +106,13 @@ class Passes:
         self._search(walk, batch.sentence[wanted], batch.take(wanted), encoded, target, context)
 
     def _second_walk(
-        self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]]
+        self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]], context: int | None = None
     ) -> tuple[Walk, SentenceList]:
-        """Rows that fit with their context, and the first translations, which are part of it."""
-        walk = Walk(documents, self.context, self.settings.window)
+        """Rows that fit with their context, and the first translations, which are part of it.
+
+        context: sentences of it; None: as many as in training.
+        """
+        walk = Walk(documents, self.context if context is None else context, self.settings.window)
         target = SentenceList([ids for document in first for ids in document])
         walk.rows = trim(walk.rows, walk.source, target, self.max_tokens, self.layout.target_context)
         return walk, target

@@ -12,6 +12,7 @@ Mode = Literal["sentence", "two-pass", "edit", "sequential", "stream"]
 GlobalContextKind = Literal["partial", "first-pass"]
 
 
+EDIT_BEAM = 3  # of the mode edit: what a narrow search gets wrong, context objects to
 WIDEST = 1000  # hypotheses of a beam
 
 
@@ -21,11 +22,13 @@ class DecodingSettings:
 
     mode: Mode = "two-pass"  # a Translator that is given none chooses one for its model: edit where it can
     global_context: GlobalContextKind = "first-pass"  # what rows see of each other's target side in the second pass
-    beam: int = 5
+    beam: int = 5  # a Translator that is given none takes 3 in the mode edit
     length_penalty: float = 1.0  # scores are divided by length ** this
     window: int = 16  # rows of a document that see each other, the paper's inference batch size
     batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
-    tolerance: float = 0.4  # in nats, of the mode edit: by how much context may lower the log-probability of a token
+    # Of the mode edit:
+    tolerance: float = 0.3  # in nats: by how much context may lower the log-probability of a draft's token
+    edit_context: int = 1  # sentences before each that are its local context, if the model takes so many
 
     shortlist: bool = True  # weigh only words that the source's can become, where the model's folder lists them
 
@@ -37,6 +40,8 @@ class DecodingSettings:
             raise InputError(f"beam must be at most {WIDEST}: wider ones only take memory")
         if not (isfinite(self.length_penalty) and self.length_penalty >= 0):
             raise InputError("length_penalty must be finite and not negative")
+        if self.edit_context < 0:
+            raise InputError("edit_context must not be negative")
         if not self.tolerance >= 0:
             raise InputError("tolerance must not be negative")
         for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
