@@ -7,7 +7,8 @@ Quality: drafts, their scores in context and a second pass of all sentences are 
 tolerance makes of them is then exact: a sentence to which context objects is translated as if all were
 (tests/unit/decoding/test_editing.py). Sets are NAME.en and NAME.de, whole documents up to --limit sentences; of
 ContraPro as many examples, drawn at random (seed 20), each a document of two sentences, judged as `docflat contrast
---generate` does, with the model's own translation as context. --time runs the modes one after the other instead,
+--generate` does, with the model's own translation as context. "sentence" and "two-pass" have --beam and --context too:
+give 5 and 2 for those that users get. --time runs the modes one after the other instead,
 --rounds times in turns, and shows the median, of the clock and of the processor (where others work on the machine too,
 the latter tells more).
 """
@@ -49,7 +50,9 @@ def read_set(name: str, limit: int) -> list[tuple[list[str], list[str]]]:
 def decode(translator: Translator, documents: Sequence[Sequence[str]], options: argparse.Namespace) -> list[Record]:
     """Of each sentence its draft, how much context lowers each of its tokens, and the translation of a second pass."""
     subwords = translator.model.subwords
-    passes = translator.decoder.passes(translator.decoder.settings(mode="two-pass", beam=options.beam))
+    settings = translator.decoder.settings(mode="two-pass", beam=options.beam, batch_size=options.batch_size)
+    passes = translator.decoder.passes(settings)
+    passes.context = min(passes.context, options.context)
     source = [[subwords.encode(text) for text in document] for document in documents]
     drafts = passes.drafts(source, lambda _: None)
     first = [[draft.tokens for draft in document] for document in drafts]
@@ -73,10 +76,12 @@ def rows(options: argparse.Namespace) -> list[list[object]]:
     loaded: list[Translator] = []
 
     def records(name: str, documents: Sequence[Sequence[str]]) -> list[Record]:
-        file = options.cache / f"{name.replace('/', '-').strip('-')}-{options.limit}.json"
+        file = (
+            options.cache / f"{name.replace('/', '-').strip('-')}-{options.limit}-{options.beam}-{options.context}.json"
+        )
         if not file.exists():
             options.cache.mkdir(parents=True, exist_ok=True)
-            loaded.extend([] if loaded else [Translator.load(options.model)])
+            loaded.extend([] if loaded else [Translator.load(options.model, device=options.device)])
             file.write_text(json.dumps(decode(loaded[0], documents, options)), encoding="utf-8")
         made: list[Record] = json.loads(file.read_text(encoding="utf-8"))
         return made
@@ -94,7 +99,7 @@ def rows(options: argparse.Namespace) -> list[list[object]]:
     if options.contrapro:
         examples = read_contrastive(options.contrapro)
         random.Random(20).shuffle(examples)
-        examples = examples[: options.limit]
+        examples = examples[options.skip :][: options.limit]
         sources = [[*example.source_context[-1:], example.source] for example in examples]
         made = records("contrapro", sources)
         ends = [sum(map(len, sources[: n + 1])) - 1 for n in range(len(sources))]
@@ -134,7 +139,7 @@ def timed(options: argparse.Namespace) -> list[list[object]]:
         for _ in range(options.rounds):
             for number, (_, settings) in enumerate(runs):
                 start = time.perf_counter(), time.process_time()
-                list(translator.translate_documents(documents, beam=options.beam, **settings))
+                list(translator.translate_documents(documents, **settings))
                 seconds[number].append(time.perf_counter() - start[0])
                 processor[number].append(time.process_time() - start[1])
         for (what, settings), *measured in zip(runs, seconds, processor, strict=True):
@@ -155,7 +160,11 @@ def main() -> None:
     parser.add_argument("--time", action="store_true", help="the time of whole documents instead")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--beam", type=int, default=3, help="of drafts and of what is searched again")
+    parser.add_argument("--context", type=int, default=1, help="sentences of local context")
+    parser.add_argument("--skip", type=int, default=0, help="examples of ContraPro to pass over, of the drawn ones")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--model", default="en-de")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -53,7 +53,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def passes_for(variant: str, **settings: object) -> Passes:
     name, _ = VARIANTS[variant]
-    chosen = DecodingSettings(**{"window": WINDOW, "beam": 2, "batch_size": 4, "length_penalty": 0.8, **settings})
+    usual = {"window": WINDOW, "beam": 2, "batch_size": 4, "length_penalty": 0.8, "edit_context": 2}
+    chosen = DecodingSettings(**{**usual, **settings})
     return Passes(TorchEngine(build_variant(variant)), layout_for(name), rows_for(name, 2), chosen)
 
 
@@ -126,6 +127,24 @@ def test_sentences_to_which_context_objects_are_translated_as_if_all_were(varian
         assert first != second, "context matters, or this shows nothing"
 
 
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("variant", ["doc2doc", "docflat-c"])
+def test_with_less_context_context_objects_as_a_second_pass_with_as_much_sees_drafts(variant: str) -> None:
+    documents, passes = documents_to_edit(), passes_for(variant, edit_context=1, tolerance=0.0)
+    name, _ = VARIANTS[variant]
+    narrow = Passes(passes.engine, passes.layout, rows_for(name, 1), passes.settings)
+    drafts = passes.drafts(documents, print)
+    first = [[draft.tokens for draft in document] for document in drafts]
+    scores, second = narrow.score(documents, first), narrow.second_pass(documents, first, print)
+    assert scores != passes.score(documents, first), "the sentence before the last matters, or this shows nothing"
+    for document in zip(drafts, scores, second, passes.edit(documents, drafts, print), strict=True):
+        for draft, there, again, edited in zip(*document, strict=True):
+            drops = [a - b for a, b in zip(draft.log_probabilities, there, strict=True)]
+            assert [objection.drop for objection in edited.objections] == pytest.approx([d for d in drops if d > 0])
+            assert edited.translation == (again if edited.objections else draft.tokens)
+
+
 def decoder_for(name: str, context_free: float = 0.5) -> DocumentDecoder:
     subwords = Subwords.learn(["a b c d e f g h"] * 9)
     rows = replace(rows_for(name, 2), context_free=context_free)
@@ -147,7 +166,7 @@ def test_context_edits_where_it_lowers_a_token_by_more_than_the_tolerance(name: 
     rng = np.random.default_rng(1)
     documents = [[rng.integers(4, 11, 4).tolist() for _ in range(size)] for size in (5, 1, 3)]
     decoder = decoder_for(name)
-    settings = decoder.settings(mode="edit", beam=2, window=WINDOW)
+    settings = decoder.settings(mode="edit", beam=2, window=WINDOW, edit_context=2)
     passes = decoder.passes(settings)
     drafts = passes.drafts(documents, print)
     first = [[draft.tokens for draft in document] for document in drafts]
@@ -193,6 +212,12 @@ def test_settings_that_do_not_fit_are_refused() -> None:
     for penalty in (-0.1, float("inf"), float("nan")):
         with pytest.raises(InputError, match="length_penalty must be finite and not negative"):
             decoder_for("doc2doc").settings(length_penalty=penalty)
+
+
+def test_the_mode_edit_has_a_narrow_beam_unless_one_is_chosen() -> None:
+    decoder = decoder_for("doc2doc")
+    assert (decoder.settings().beam, decoder.settings(beam=7).beam) == (3, 7)
+    assert decoder.settings(mode="two-pass").beam == 5
 
 
 def test_edit_is_the_default_of_models_that_can_edit() -> None:

@@ -20,7 +20,7 @@ from docflat.engines.onnx.graph import Graph
 from docflat.engines.onnx.head import head_graph, listed_graph, shortlist_graph
 from docflat.engines.onnx.others import Others
 from docflat.engines.onnx.padding import Padded
-from docflat.engines.onnx.reader import ReaderGraph
+from docflat.engines.onnx.reader import ReaderGraph, target_graph
 from docflat.engines.onnx.recurrent_search import RecurrentSearch
 from docflat.engines.onnx.search import Head, Memory, Search
 from docflat.engines.onnx.sessions import Session
@@ -67,8 +67,11 @@ class Model:
     def decoder_graph(self) -> Graph:
         return DecoderGraph(self.weights, self.sizes, self.target_flat).graph
 
+    def target_graph(self) -> Graph:
+        return target_graph(self.weights, self.sizes, self.target_flat)
+
     def reader_graph(self) -> Graph:
-        return ReaderGraph(self.weights, self.sizes, self.target_flat).graph
+        return ReaderGraph(self.weights, self.sizes).graph
 
     def context_graph(self) -> Graph:
         """For a model whose target rows see each other."""
@@ -87,7 +90,7 @@ class Model:
         """All of them."""
         context = [self.context_graph()] if self.target_flat is not None else []
         heads = [self.head_graph(), self.listed_graph(), self.shortlist_graph()]
-        return [self.encoder_graph(), *context, self.decoder_graph(), self.reader_graph(), *heads]
+        return [self.encoder_graph(), *context, self.decoder_graph(), self.target_graph(), self.reader_graph(), *heads]
 
 
 class OnnxEngine:
@@ -124,6 +127,10 @@ class OnnxEngine:
     @cached_property
     def decoder(self) -> Session:
         return self._session(self.model.decoder_graph())
+
+    @cached_property
+    def target(self) -> Session:
+        return self._session(self.model.target_graph())
 
     @cached_property
     def reader(self) -> Session:
@@ -191,7 +198,7 @@ class OnnxEngine:
         count = min(2 * beam, words - vocabulary.mask - 1)
         if self.model.sizes.architecture.recurrent_decoder:
             searched = (self.decoder, head, encoded, prefix, hypotheses, count)
-            return RecurrentSearch(self.model.sizes, *searched, lambda: self.reader).run()
+            return RecurrentSearch(self.model.sizes, *searched, lambda: (self.target, self.reader)).run()
         return Search(
             self.model.sizes, self.decoder, head, encoded, prefix, others, hypotheses, count, self.reserve
         ).run()
@@ -232,12 +239,15 @@ class OnnxEngine:
         return lambda: self._score(memory, target, labels)
 
     def _score(self, memory: Memory, target: FlatSide, labels: Array) -> Array:
-        (states,) = read_rows(self.reader, memory, target, self.sees_growing, target.current, ["states"])
+        (states,) = self._read(memory, target, target.current, "states")
         return label_scores(self.head, states, labels)
+
+    def _read(self, memory: Memory, target: FlatSide, asked: Array, output: str) -> list[Array]:
+        return read_rows(self.target, self.reader, memory, target, self.sees_growing, asked, [output])
 
     def source_weights(self, source: FlatSide, target: FlatSide, layer: int) -> list[Array]:
         memory, tokens = self.encode(source), np.arange(len(target.tokens))
-        (asked,) = read_rows(self.reader, memory, target, self.sees_growing, tokens, [f"queries_{layer}"])
+        (asked,) = self._read(memory, target, tokens, f"queries_{layer}")
         return list(attention_weights(memory, asked, target, layer, self.model.sizes.heads))
 
     def show_source(self, side: FlatSide) -> list[Shown]:

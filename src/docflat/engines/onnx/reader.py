@@ -9,7 +9,7 @@ from docflat.engines.onnx.weights import Weights
 from docflat.model.sizes import ModelSizes
 
 DESCRIPTION = """Reads rows of target tokens, which lie one after the other; no token sees a later one of its row.
-tokens, positions (tokens,): ids, and their places in the row, from 0.
+embedded (tokens, dim): as the graph `target` makes them.
 padded (rows, longest): which token stands where once rows are padded; where none does, any.
 back (tokens,): where in these rows * longest places each token stands.
 bias (longest, longest): 0 for what a place sees, itself among it, minus infinity for the others.
@@ -17,18 +17,55 @@ asked (asked,): the tokens whose states are wanted. asked_padded (rows, most): a
 asked_back (asked,): as above. asked_bias (rows, 1, most, longest): which places each of them sees.
 memory_keys_N, memory_values_N, as the encoder makes them; memory_hidden (rows, 1, 1, source_longest), its `hidden`.
 states (asked, dim): what the head reads.
-queries_N (tokens, dim), of the last layer (asked, dim): what layer N asks the source, as in the graph `decoder`.
-keys_N, values_N (tokens, dim): what layer N keeps of each token, as heads times size."""
+queries_N (tokens, dim), of the last layer (asked, dim): what layer N asks the source, as in the graph `decoder`."""
 
 RECURRENT_DESCRIPTION = """
-A recurrence stands in the place of self-attention, so instead of bias, asked_bias, keys_N and values_N there is
-state_N (tokens, dim): the state of layer N after each token."""
+A recurrence stands in the place of self-attention; instead of bias and asked_bias there is state_N (tokens, dim): the
+state of layer N after each token."""
+
+TARGET_DESCRIPTION = """Embeds target tokens, for the graph `reader`.
+tokens, positions (tokens,): ids, and their places in their rows, from 0. embedded (tokens, dim)."""
 
 FLAT_DESCRIPTION = """
 Flat-batch attention, over the current sentences of rows that see each other, in their order:
-flat (current,): which tokens they are. flat_padded (groups, flat_most), flat_back (current,): as above, of groups and
-current tokens. flat_bias (flat_most, flat_most): as above. merged (tokens,): where in [tokens, current] each token is
-afterwards. flat_keys, flat_values (current, dim): as above."""
+flat (current,): which tokens they are. flat_padded (groups, most): which of these stands where in its group; where none
+does, any. flat_back (current,): where in these groups * most places each stands. flat_bias (most, most): 0 for what a
+place sees, itself among it, minus infinity for the others. merged (tokens,): where in [tokens, current] each token is
+afterwards."""
+
+
+def target_graph(weights: Weights, sizes: ModelSizes, flat: tuple[str, float] | None) -> Graph:
+    """flat: gate and gamma of flat-batch attention on the target side, if there is any."""
+    graph = Graph("target", TARGET_DESCRIPTION + (FLAT_DESCRIPTION if flat else ""))
+    layers = Layers(graph, weights, sizes)
+    tokens, positions = (graph.input(name, INT64, "tokens") for name in ("tokens", "positions"))
+    layers.has_rows_of(tokens)
+    table = "separate_embedding" if sizes.architecture.separate_embeddings else "embedding"
+    x = layers.embed(table, tokens, positions)
+    if flat is not None:
+        which, padded = graph.input("flat", INT64, "current"), graph.input("flat_padded", INT64, "groups", "most")
+        back, bias = graph.input("flat_back", INT64, "current"), graph.input("flat_bias", FLOAT, "most", "most")
+        merged = graph.input("merged", INT64, "tokens")
+        current = graph.add("Gather", x, which, axis=0)
+        layers.has_rows_of(which)
+        name, rounded, dim = "target_flat.attention", layers.round(current), sizes.dim
+        made = (layers.some(rounded, f"{name}.qkv", n * dim, (n + 1) * dim) for n in range(3))
+        query, key, value = (by_row(layers, part, padded) for part in made)
+        read = flatten(layers, layers.attend(query, key, value, bias), back)
+        mixed = mix(layers, current, read, "target_flat", *flat)
+        x = graph.add("Gather", graph.add("Concat", x, mixed, axis=0), merged, axis=0)
+    graph.output(layers.norm(x, "target_norm"), "embedded", FLOAT, "tokens", sizes.dim)
+    return graph
+
+
+def by_row(layers: Layers, x: str, padded: str) -> str:
+    """(tokens, dim) -> (rows, heads, longest, size)."""
+    return layers.heads_first(layers.split(layers.graph.add("Gather", x, padded, axis=0), (0, 0)))
+
+
+def flatten(layers: Layers, x: str, back: str) -> str:
+    """(rows, heads, longest, size) -> (tokens, dim)."""
+    return layers.graph.add("Gather", layers.flatten(x), back, axis=0)
 
 
 def description(sizes: ModelSizes) -> str:
@@ -38,12 +75,11 @@ def description(sizes: ModelSizes) -> str:
 class ReaderGraph:
     """Adds a decoder that reads whole rows to a graph of its own."""
 
-    def __init__(self, weights: Weights, sizes: ModelSizes, flat: tuple[str, float] | None) -> None:
-        """flat: gate and gamma of flat-batch attention on the target side, if there is any."""
-        self.graph = Graph("reader", description(sizes) + (FLAT_DESCRIPTION if flat else ""))
+    def __init__(self, weights: Weights, sizes: ModelSizes) -> None:
+        self.graph = Graph("reader", description(sizes))
         self.layers, self.sizes = Layers(self.graph, weights, sizes), sizes
         graph, layers = self.graph, self.layers
-        tokens, positions = (graph.input(name, INT64, "tokens") for name in ("tokens", "positions"))
+        x = graph.input("embedded", FLOAT, "tokens", sizes.dim)
         self.padded = graph.input("padded", INT64, "rows", "longest")
         self.back = graph.input("back", INT64, "tokens")
         recurrent = sizes.architecture.recurrent_decoder
@@ -55,48 +91,15 @@ class ReaderGraph:
         if not recurrent:
             self.asked_bias = graph.input("asked_bias", FLOAT, "rows", 1, "most", "longest")
         self.hidden = graph.input("memory_hidden", FLOAT, "rows", 1, 1, "source_longest")
-        layers.has_rows_of(tokens)
-        table = "separate_embedding" if sizes.architecture.separate_embeddings else "embedding"
-        x = layers.embed(table, tokens, positions)
-        if flat is not None:
-            x = self._mix_rows(x, *flat)
-        x = layers.norm(x, "target_norm")
+        layers.has_rows_of(x)
         for number in range(sizes.decoder_layers):
             x = self._layer(x, number)
         graph.output(x, "states", FLOAT, "asked", sizes.dim)
-
-    def _by_row(self, x: str, padded: str) -> str:
-        """(tokens, dim) -> (rows, heads, longest, size)."""
-        return self.layers.heads_first(self.layers.split(self.graph.add("Gather", x, padded, axis=0), (0, 0)))
-
-    def _flatten(self, x: str, back: str) -> str:
-        """(rows, heads, longest, size) -> (tokens, dim)."""
-        return self.graph.add("Gather", self.layers.flatten(x), back, axis=0)
 
     def _project(self, x: str, name: str, parts: tuple[int, ...]) -> list[str]:
         """Some of queries (0), keys (1) and values (2): (tokens, dim) each."""
         rounded, dim = self.layers.round(x), self.sizes.dim
         return [self.layers.some(rounded, f"{name}.qkv", n * dim, (n + 1) * dim) for n in parts]
-
-    def _keep(self, name: str, keys: str, values: str, tokens: str) -> None:
-        for kind, x in (("keys", keys), ("values", values)):
-            self.graph.output(x, name.format(kind), FLOAT, tokens, self.sizes.dim)
-
-    def _mix_rows(self, x: str, gate: str, gamma: float) -> str:
-        """Flat-batch attention and its gate: (tokens, dim)."""
-        graph, layers, all_rows = self.graph, self.layers, self.layers.rows
-        flat, padded = graph.input("flat", INT64, "current"), graph.input("flat_padded", INT64, "groups", "flat_most")
-        back, bias = graph.input("flat_back", INT64, "current"), graph.input("flat_bias", FLOAT, *2 * ["flat_most"])
-        merged = graph.input("merged", INT64, "tokens")
-        current = graph.add("Gather", x, flat, axis=0)
-        layers.has_rows_of(flat)
-        query, key, value = self._project(current, "target_flat.attention", (0, 1, 2))
-        self._keep("flat_{}", key, value, "current")
-        queries, keys, values = (self._by_row(part, padded) for part in (query, key, value))
-        read = self._flatten(layers.attend(queries, keys, values, bias), back)
-        mixed = mix(layers, current, read, "target_flat", gate, gamma)
-        layers.rows = all_rows
-        return graph.add("Gather", graph.add("Concat", x, mixed, axis=0), merged, axis=0)
 
     def _layer(self, x: str, number: int) -> str:
         """(tokens, dim) -> (tokens, dim); of the last one (asked, dim): others read nothing of the rest."""
@@ -110,7 +113,7 @@ class ReaderGraph:
         graph.output(asked, f"queries_{number}", FLOAT, tokens, self.sizes.dim)
         shape = ("rows", self.sizes.heads, "source_longest", layers.head_size)
         source = [graph.input(f"memory_{kind}_{number}", FLOAT, *shape) for kind in ("keys", "values")]
-        read = self._flatten(layers.attend(self._by_row(asked, padded), source[0], source[1], self.hidden), back)
+        read = flatten(layers, layers.attend(by_row(layers, asked, padded), source[0], source[1], self.hidden), back)
         joined = layers.linear(layers.round(read), f"{name}.source_attention.output")
         x = layers.norm(graph.add("Add", x, joined), f"{name}.source_norm")
         return layers.feed_forward(x, f"{name}.feed_forward")
@@ -126,9 +129,8 @@ class ReaderGraph:
             padded, back, bias = self.asked_padded, self.asked_back, self.asked_bias
             x = self._asked(x)
             (query,) = self._project(x, f"{name}.attention", (0,))
-        self._keep(f"{{}}_{number}", key, value, "tokens")
-        keys, values = (self._by_row(part, self.padded) for part in (key, value))
-        read = self._flatten(layers.attend(self._by_row(query, padded), keys, values, bias), back)
+        keys, values = (by_row(layers, part, self.padded) for part in (key, value))
+        read = flatten(layers, layers.attend(by_row(layers, query, padded), keys, values, bias), back)
         joined = layers.linear(layers.round(read), f"{name}.attention.output")
         return layers.norm(graph.add("Add", x, joined), f"{name}.attention_norm")
 

@@ -49,7 +49,7 @@ class RecurrentSearch(Search):
         prefix: FlatSide,
         beam: Beam,
         count: int,
-        reader: Callable[[], Session],
+        reader: Callable[[], tuple[Session, Session]],
     ) -> None:
         self.reader = reader
         super().__init__(sizes, decoder, head, memory, prefix, None, beam, count, Reserve())
@@ -58,8 +58,9 @@ class RecurrentSearch(Search):
         dim, layers = self.sizes.dim, range(self.sizes.decoder_layers)
         if prefix.rows.longest > 1:
             outputs = ["states", *(f"state_{number}" for number in layers)]
-            states, *after = read_rows(self.reader(), self.memory, prefix, False, prefix.current, outputs)
-            self.decoder.arrays["states"] = states
+            tokens = np.arange(len(prefix.tokens))
+            states, *after = read_rows(*self.reader(), self.memory, prefix, False, tokens, outputs)
+            self.decoder.arrays["states"] = np.ascontiguousarray(states[prefix.current])
             after = [state[prefix.current][:, None] for state in after]
             self.states = RecurrentStates([np.empty(0)] * len(after), after)
         else:

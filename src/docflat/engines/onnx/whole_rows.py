@@ -14,33 +14,66 @@ from docflat.engines.onnx.search import Memory
 from docflat.engines.onnx.sessions import Session
 
 CHUNK = 256  # states whose words are scored at once
+PLACES = 2048  # tokens that are read at once, padding among them
 
 
 def read_rows(
-    reader: Session, memory: Memory, side: FlatSide, flat: bool, asked: Array, outputs: Sequence[str]
+    target: Session, reader: Session, memory: Memory, side: FlatSide, flat: bool, asked: Array, outputs: Sequence[str]
 ) -> list[Array]:
-    """Outputs of the reader for the rows of a side. flat: current sentences see each other; asked: tokens, in order."""
-    rows = Padded.of(side.rows)
-    per_row = np.diff(np.searchsorted(asked, side.rows.starts))
-    some = Padded.of(FlatSegments.of_lengths(per_row))
-    inputs = {**memory.parts, "memory_hidden": memory.hidden, "tokens": side.tokens, "positions": side.positions}
-    inputs |= {"padded": rows.padded, "back": rows.back}
-    inputs |= {"asked": asked, "asked_padded": some.padded, "asked_back": some.back}
-    if "bias" in reader.inputs:  # not of a recurrence
-        bias = causal(rows.padded.shape[1])
-        inputs["bias"] = bias
-        if len(asked) == len(side.tokens):
-            inputs["asked_bias"] = np.broadcast_to(bias, (len(rows.padded), 1, *bias.shape))
-        else:
-            place = asked - np.repeat(side.rows.starts[:-1], per_row)  # (asked,) in their rows
-            inputs["asked_bias"] = bias[place[some.padded]][:, None]
+    """Outputs of the reader for some tokens of a side, (asked, dim) each; those of all tokens if all are asked for.
+
+    flat: current sentences see each other; asked: tokens, in order. Rows of like length are read together: attention is
+    padded to the longest, and takes the square of it.
+    """
+    embedded = embed(target, side, flat)
+    starts, lengths = side.rows.starts.astype(np.int64), side.rows.lengths
+    asked_starts = np.searchsorted(asked, starts)
+    made = [np.empty((len(asked), embedded.shape[1]), dtype=np.float32) for _ in outputs]
+    for rows in of_like_length(lengths):
+        tokens = np.concatenate([np.arange(starts[row], starts[row + 1]) for row in rows])
+        some = np.concatenate([np.arange(asked_starts[row], asked_starts[row + 1]) for row in rows])
+        counts = asked_starts[rows + 1] - asked_starts[rows]
+        places = asked[some] - np.repeat(starts[rows], counts)  # (some,) in their rows
+        part = memory.take(rows)
+        inputs = {**part.parts, "memory_hidden": part.hidden, "embedded": embedded[tokens]}
+        inputs |= _padding(FlatSegments.of_lengths(lengths[rows]), FlatSegments.of_lengths(counts), places)
+        inputs = {name: array for name, array in inputs.items() if name in reader.inputs}  # a recurrence has no bias
+        for array, read in zip(made, reader.run(outputs, inputs), strict=True):
+            array[some] = read
+    return made
+
+
+def of_like_length(lengths: Array) -> list[Array]:
+    """Rows in parts of so many places once they are padded: what is short, or alone, makes slow products."""
+    order = np.argsort(-lengths, kind="stable")
+    parts: list[list[int]] = []
+    for row in order.tolist():
+        if not parts or (len(parts[-1]) + 1) * lengths[parts[-1][0]] > PLACES:
+            parts.append([])
+        parts[-1].append(row)
+    return [np.array(part, dtype=np.int64) for part in parts]
+
+
+def _padding(rows: FlatSegments, some: FlatSegments, places: Array) -> dict[str, Array]:
+    """How rows are padded, and the tokens of each that are asked for, which stand at these places of theirs."""
+    whole, asked = Padded.of(rows), Padded.of(some)
+    bias, starts = causal(whole.padded.shape[1]), np.repeat(rows.starts[:-1].astype(np.int64), some.lengths)
+    inputs = {"padded": whole.padded, "back": whole.back, "bias": bias, "asked": starts + places}
+    inputs |= {"asked_padded": asked.padded, "asked_back": asked.back}
+    return inputs | {"asked_bias": bias[places[asked.padded]][:, None]}
+
+
+def embed(target: Session, side: FlatSide, flat: bool) -> Array:
+    """The tokens of a side as the reader reads them: (tokens, dim)."""
+    inputs = {"tokens": side.tokens, "positions": side.positions}
     if flat:
         groups = Padded.of(side.groups)
         merged = np.arange(len(side.tokens))
         merged[side.current] = len(merged) + np.arange(len(side.current))
         inputs |= {"flat": side.current, "flat_padded": groups.padded, "flat_back": groups.back, "merged": merged}
         inputs["flat_bias"] = causal(groups.padded.shape[1])
-    return reader.run(outputs, inputs)
+    (embedded,) = target.run(["embedded"], inputs)
+    return embedded
 
 
 def causal(longest: int) -> Array:
