@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import posixpath
 import warnings
 import zipfile
 from collections import Counter
@@ -236,7 +235,7 @@ def _epub(data: bytes) -> Structure:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in archive.namelist():
             content = archive.read(name)
-            if posixpath.splitext(name)[1].lower() in (".xhtml", ".html", ".htm", ".xml", ".opf", ".ncx"):
+            if content.lstrip(b"\xef\xbb\xbf \r\n").startswith((b"<?xml", b"<!DOCTYPE", b"<html")):
                 root = etree.fromstring(content, etree.XMLParser(recover=True, huge_tree=True))
                 if root is not None:
                     _count_html(root, found)

@@ -105,7 +105,24 @@ PRESENTATION = {
     "<draw:text-box><text:p>A title</text:p></draw:text-box></draw:frame></draw:page></office:presentation>"
     "</office:body></office:document-content>",
 }
+EPUB = {
+    "mimetype": "application/epub+zip",
+    "META-INF/container.xml": f'<container xmlns="{OASIS}container"><rootfiles><rootfile full-path="a.opf"/>'
+    "</rootfiles></container>",
+    "a.opf": '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+    "<dc:title>A book</dc:title><dc:language>en</dc:language></metadata><manifest><item id='a' href='a.xhtml' "
+    "media-type='application/xhtml+xml'/><item id='n' href='n.xhtml' properties='nav' "
+    "media-type='application/xhtml+xml'/><item id='x' href='x.ncx' media-type='application/x-dtbncx+xml'/></manifest>"
+    "<spine><itemref idref='a'/></spine>"
+    "</package>",
+    "a.xhtml": '<html xmlns="http://www.w3.org/1999/xhtml" lang="en"><head><title/></head><body><h1>A head</h1><p>One '
+    "<i>word</i> more.</p></body></html>",
+    "n.xhtml": '<html><body><nav><a href="a.xhtml">A head</a></nav></body></html>',
+    "x.ncx": '<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><navLabel><text>A head</text>'
+    "</navLabel></navPoint></navMap></ncx>",
+}
 PARTS = {
+    "epub": EPUB,
     "docx": DOCX,
     "pptx": PPTX,
     "odt": OPEN_DOCUMENT,
@@ -120,7 +137,7 @@ MAIN = {
     "odt": "content.xml",
     "xlsx": "xl/sharedStrings.xml",
 }
-MAIN |= {"ods": "content.xml", "odp": "content.xml"}
+MAIN |= {"ods": "content.xml", "odp": "content.xml", "epub": "a.xhtml"}
 
 XLIFF_1 = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="en" target-language="de"

@@ -25,7 +25,6 @@ NOT_READ = {
     ".ppt": ".pptx",
     ".xls": ".xlsx",
     ".xlsb": ".xlsx",
-    ".epub": None,
     ".png": None,
     ".jpg": None,
     ".jpeg": None,

@@ -44,6 +44,7 @@ FORMATS: dict[str, str] = {
     ".otp": "office.odt:Odp",
     ".ods": "office.odt:Ods",
     ".ots": "office.odt:Ods",
+    ".epub": "epub:Epub",
     ".srt": "subtitles.srt:Srt",
     ".vtt": "subtitles.vtt:Vtt",
     ".po": "catalogues.po:Po",
@@ -53,11 +54,12 @@ FORMATS: dict[str, str] = {
 }
 
 # Those that are zips: their size says little of how much text they have.
-PACKED = tuple(suffix for suffix, where in FORMATS.items() if where.startswith("office."))
+PACKED = tuple(suffix for suffix, where in FORMATS.items() if where.startswith(("office.", "epub:")))
 
 # What the class of a format can be told.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "markup.html": ("target_language",),
+    "epub": ("target_language",),
     "catalogues.json": ("keys",),
     "catalogues.po": ("redo", "target_language"),
     "catalogues.xliff": ("redo", "target_language"),

@@ -34,6 +34,8 @@ CHOICES = names("checkbox radio submit button reset image")  # inputs with a tex
 
 _NAME = re.compile(r"</?([a-zA-Z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"""[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>"'][^\s>]*))?""")
+_XHTML = re.compile(r"""<\?xml\s|xmlns\s*=\s*["']http://www\.w3\.org/1999/xhtml""")
+_HEAD = 2048  # characters in which a page says that it is XML
 _TAG_END = re.compile(r"[\s/]*>")
 
 
@@ -56,6 +58,7 @@ def values_of(text: str, token: Token) -> dict[str, str]:
 def cut_html(text: str) -> Iterator[Token]:
     """All tokens in order; together they are the whole text."""
     start = place = 0
+    is_xml = _XHTML.search(text, 0, _HEAD) is not None  # where <title/> is empty, and <script src="x"/> too
     while (place := text.find("<", place)) >= 0:
         token = _other(text, place) if text.startswith(("<!", "<?"), place) else _tag(text, place)
         if token is None:  # "a < b"
@@ -65,7 +68,7 @@ def cut_html(text: str) -> Iterator[Token]:
             yield Token("text", start, place)
         yield token
         start = place = token.end
-        if token.kind == "open" and token.name in RAW:
+        if token.kind == "open" and token.name in RAW and not (is_xml and text.startswith("/>", token.end - 2)):
             end = re.compile(rf"</{re.escape(token.name)}(?=[\s/>])", re.IGNORECASE).search(text, place)
             place = end.start() if end else len(text)
             if start < place:

@@ -65,11 +65,7 @@ class Office:
 
     def __init__(self, data: bytes, file: str, prefixes: Mapping[str, str]) -> None:
         self._data, self._file, self._prefixes = data, file, prefixes
-        try:
-            self.members = read_zip(data, file)
-        except (IndexError, RuntimeError, struct.error) as error:
-            # What zipfile raises besides its own: a member without a name.
-            raise InputError(f"is broken: {error}", file) from None
+        self.members = read_members(data, file)
         self._parts: dict[str, Xml] = {}
         self._places: list[Place] = []
         self._held: dict[int, range] = {}  # which segments a place holds
@@ -115,19 +111,30 @@ class Office:
             if any(_differs(self.segments[i], given[i]) for i in held):
                 place.xml.change(place.start, place.end, place.render([given[i] for i in held]))
                 changed.add(id(place.xml))
-        return self._packed({name: xml.render() for name, xml in self._parts.items() if id(xml) in changed})
+        parts = {name: xml.render() for name, xml in self._parts.items() if id(xml) in changed}
+        return write_members(self._data, self.members, parts)
 
-    def _packed(self, changed: Mapping[str, bytes]) -> bytes:
-        """The zip with other content in some members: order, times and kinds of compression stay."""
-        if not changed:
-            return self._data
-        out = BytesIO()
-        with zipfile.ZipFile(BytesIO(self._data)) as old, zipfile.ZipFile(out, "w") as new:
-            for member in old.infolist():
-                content = changed.get(member.filename, self.members.get(member.filename, b""))  # folders hold nothing
-                new.writestr(copy.copy(member), content)
-            new.comment = old.comment
-        return out.getvalue()
+
+def read_members(data: bytes, file: str) -> dict[str, bytes]:
+    """The members of a zip, in its order."""
+    try:
+        return read_zip(data, file)
+    except (IndexError, RuntimeError, struct.error) as error:
+        # What zipfile raises besides its own: a member without a name.
+        raise InputError(f"is broken: {error}", file) from None
+
+
+def write_members(data: bytes, members: Mapping[str, bytes], changed: Mapping[str, bytes]) -> bytes:
+    """A zip with other content in some members: order, times and kinds of compression stay."""
+    if not changed:
+        return data
+    out = BytesIO()
+    with zipfile.ZipFile(BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for member in old.infolist():
+            content = changed.get(member.filename, members.get(member.filename, b""))  # folders hold nothing
+            new.writestr(copy.copy(member), content)
+        new.comment = old.comment
+    return out.getvalue()
 
 
 Seen = dict[tuple[Segment, ...], "Place"]
