@@ -53,6 +53,8 @@ def translate_format(suffix: str) -> Check:
             options["redo"] = random.choice(("untranslated", "fuzzy", "all"))
         if "keys" in options_of(name) and random.random() < 0.3:
             options["keys"] = ("*",)
+        if "columns" in options_of(name):  # without them, a table whose sentences are gone is refused
+            options["columns"] = ("*",)
         if "target_language" in options_of(name):
             options["target_language"] = "de"
         file_format = find_format(name, **options)

@@ -323,6 +323,24 @@ CONFIG = """{"system": "docflat-c", "sizes": {"dim": 512, "heads": 8, "feed_forw
 "decoder_layers": 6}, "options": {}, "rows": {"context": 2, "mixed": 0.0, "window": 32}, "alignment": {"layer": 2,
 "reading": true}, "model_type": "docflat", "format": 1}"""
 
+YAML_MESSAGES = """en:
+  plain: Some words   # a note
+  quoted: "Hello %{name}\\n\\u00e9"
+  single: 'It''s late'
+  block: |
+    One line
+    and another
+
+    more
+  folded: >-
+    Some words
+    that go on
+  list: [One, 'Two words', 3, &a {b: Four}]
+  again: *a
+  ? key
+  : a value
+"""
+TABLE = 'id,"What it is",Name\r\n1,"A ""red"" chair, and\r\nmore",x\r\n2,A table of wood,"y"\r\n'
 TEXTS: dict[str, tuple[str, ...]] = {
     "txt": (TXT,),
     "md": (MARKDOWN,),
@@ -332,6 +350,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "arb": (ARB,),
     "po": (PO,),
     "properties": (PROPERTIES,),
+    "yaml": (YAML_MESSAGES,),
+    "csv": (TABLE,),
     "strings": (STRINGS,),
     "srt": (SRT,),
     "vtt": (VTT,),

@@ -138,7 +138,7 @@ def _kind(path: Path, settings: Settings) -> Kind:
     kind = kind_of(path)
     if kind == ".jsonl":
         return "text" if settings.boundaries not in ("auto", "lines") else "jsonl"
-    if not settings.lines and (path.suffix.lower() in FORMATS or kind in BITEXTS):
+    if not settings.lines and ((kind != ".tsv" and path.suffix.lower() in FORMATS) or kind in BITEXTS):
         return "files"
     return "text"
 

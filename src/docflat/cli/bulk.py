@@ -43,7 +43,8 @@ def _add_documents(parser: ArgumentParser) -> None:
     group.add_argument(
         "--source-language", default="en", metavar="CODE", help="whose rules split text into sentences (default: en)"
     )
-    group.add_argument("--keys", type=names, metavar="A,B", help="of JSON files: what to translate")
+    group.add_argument("--keys", type=names, metavar="A,B", help="of JSON and YAML files: what to translate")
+    group.add_argument("--columns", type=names, metavar="A,B", help="of .csv files: names or numbers of columns")
     group.add_argument("--target-language", metavar="CODE", help="what HTML, PO and XLIFF files name")
     group.add_argument("--keep-terms", type=Path, metavar="FILE", help="terms that stay as they are, one a line")
     group.add_argument("--glossary", type=Path, metavar="FILE", help="a term, a tab and its translation a line")
@@ -130,7 +131,7 @@ def _settings(arguments: Namespace) -> Any:
     decoding = {name: getattr(arguments, name) for name in _DECODING if getattr(arguments, name) is not None}
     if arguments.no_shortlist:
         decoding["shortlist"] = False
-    options = {"keys": arguments.keys, "target_language": arguments.target_language}
+    options = {"keys": arguments.keys, "columns": arguments.columns, "target_language": arguments.target_language}
     return Settings(
         model=_portable(arguments.model),
         first_pass=None if arguments.first_pass is None else _portable(arguments.first_pass),

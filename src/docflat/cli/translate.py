@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from docflat.translation.translator import Translator
 
 
+KEYS = "of JSON (default: source,text) and YAML (default: all below a language): what to translate, * is all"
+
+
 def arguments(parser: ArgumentParser) -> None:
     what = (
         f"{', '.join(suffix[1:] for suffix in FORMATS)}, or a folder of such; "
@@ -62,7 +65,9 @@ def _add_files(parser: ArgumentParser) -> None:
     add_force(parser, "what is there, also where it was made from the same or by other hands")
     parser.add_argument("--lines", action="store_true", help="every file is text, a sentence a line")
     _add_lines(parser)
-    parser.add_argument("--keys", type=names, metavar="A,B", help="of JSON: what to translate (default: source,text)")
+    parser.add_argument("--keys", type=names, metavar="A,B", help=KEYS)
+    columns = "of .csv and .tsv: names or numbers of columns, * is all (default: those that hold sentences)"
+    parser.add_argument("--columns", type=names, metavar="A,B", help=columns)
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
     speed = "of subtitles: characters a second that are not too fast to read (default: 20)"
@@ -159,7 +164,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
 _SHAPING = (
     *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision"),
     *("no_repairs", "no_shortlist"),
-    *("lines", "keys", "redo", "max_cps", "max_cue_lines", "source_language", "target_language"),
+    *("lines", "keys", "columns", "redo", "max_cps", "max_cue_lines", "source_language", "target_language"),
     *("boundaries", "line_buffered"),
     *("keep_terms", "glossary", "docids", "starts"),
 )

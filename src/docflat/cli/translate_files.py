@@ -30,7 +30,7 @@ T = TypeVar("T")
 OnSentences = Callable[[str, Sequence[ComparedLine]], object]  # the name of a document, and its sentences
 
 MOST_HELD = 32 << 20  # bytes of files that are read but not translated yet; those after them are read again
-_FORMAT_OPTIONS = ("keys", "redo", "max_cps", "max_cue_lines", "target_language")
+_FORMAT_OPTIONS = ("keys", "columns", "redo", "max_cps", "max_cue_lines", "target_language")
 _SHOWN = 10  # sentences of a file, in warnings
 
 
@@ -321,7 +321,8 @@ def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:
         target = arguments.target_language
         raise InputError(f"this model translates into {languages[1]}, not into {target}; name another", arguments.model)
-    kinds = {"keys": "JSON", "redo": "PO and XLIFF", "max_cps": "SRT and VTT", "max_cue_lines": "SRT and VTT"}
+    kinds = {"keys": "JSON and YAML", "columns": ".csv and .tsv", "redo": "PO and XLIFF"}
+    kinds |= {"max_cps": "SRT and VTT", "max_cue_lines": "SRT and VTT"}
     for name, what in kinds.items():
         if getattr(arguments, name) and name not in used:
             warn(f"--{name.replace('_', '-')} is of {what} files, and there is none: it changes nothing")

@@ -32,7 +32,7 @@ NOT_READ = {
 }
 # Files with a form that lines would break: keys would be translated, brackets and tags become words.
 STRUCTURED = {
-    *(".yaml", ".yml", ".toml", ".ini", ".cfg", ".csv", ".ass", ".ssa", ".rst", ".adoc", ".tex", ".mdx", ".ipynb"),
+    *(".toml", ".ini", ".cfg", ".ass", ".ssa", ".rst", ".adoc", ".tex", ".mdx", ".ipynb"),
     *(".stringsdict", ".ts", ".svg", ".tmx", ".sdlxliff", ".mqxliff", ".css", ".js", ".py", ".sh", ".sql"),
 }
 _MARKS = {
@@ -99,14 +99,19 @@ def _is_lines(file: Path, arguments: Namespace) -> bool:
         instead = NOT_READ[suffix]
         hint = f"; save it as {instead}" if instead else ""
         raise InputError(f"{suffix} is no format that docflat reads{hint} (formats: {', '.join(FORMATS)})", file)
-    if suffix in FORMATS and not (suffix == ".jsonl" and not arguments.keys):
+    if suffix in FORMATS and not _may_be_lines(suffix, arguments):
         return False
-    if suffix in STRUCTURED or (suffix != ".jsonl" and (what := _structure(file))):
+    if suffix in STRUCTURED or (suffix not in (".jsonl", ".tsv") and (what := _structure(file))):
         kind = f"{suffix} is" if suffix in STRUCTURED else f"it looks like {what}, which is"
         raise InputError(
             f"{kind} no format that docflat reads, and lines would break it (--lines takes it as text)", file
         )
     return True
+
+
+def _may_be_lines(suffix: str, arguments: Namespace) -> bool:
+    """Whether it is training data unless an option says what of it is to be translated."""
+    return (suffix == ".jsonl" and not arguments.keys) or (suffix == ".tsv" and not arguments.columns)
 
 
 def _structure(file: Path) -> str:
@@ -138,7 +143,7 @@ def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
             or (folder is not None and file.resolve().is_relative_to(folder.resolve()))
         ):
             continue
-        if file.suffix.lower() not in FORMATS:
+        if file.suffix.lower() not in FORMATS or (file.suffix.lower() == ".tsv" and not arguments.columns):
             others[file.suffix.lower() or "without an ending"] += 1
             continue
         original = original_of(file, arguments.source_language, arguments.suffix, beside=arguments.out is None)

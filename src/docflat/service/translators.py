@@ -173,12 +173,14 @@ class FileTask:
     target: str
     terms: Sequence[str] = ()
     glossary: Mapping[str, str] = field(default_factory=dict)
-    keys: Sequence[str] = ()  # of JSON, whose strings are to be translated
+    keys: Sequence[str] = ()  # of JSON and YAML; of .csv the columns: what is to be translated
     sentences: Path | None = None  # where to write how each sentence reads with and without context
 
     @property
     def format(self) -> Format:
-        known: dict[str, Any] = {"target_language": self.target, "keys": self.keys or _keys_of(self.path)}
+        known: dict[str, Any] = {"target_language": self.target, "keys": self.keys, "columns": self.keys}
+        if not self.keys and self.path.suffix.lower() in (".json", ".jsonl"):
+            known["keys"] = _keys_of(self.path)
         return find_format(self.path, **{name: known[name] for name in options_of(self.path) if name in known})
 
 

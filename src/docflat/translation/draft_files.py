@@ -51,7 +51,7 @@ def read_drafts(
         from docflat.translation.bilingual_drafts import read_bilingual
 
         return read_bilingual(source, languages)
-    if not lines and suffix in FORMATS:
+    if not lines and suffix in FORMATS and suffix != ".tsv":
         if suffix in BILINGUAL:
             raise InputError(f"a {suffix} file holds both sides: give it alone", source)
         return FormattedDrafts(source, draft, languages)

@@ -12,8 +12,7 @@ from docflat.cli import dispatch
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.yaml", "key: value\n", ".yaml is no format that docflat reads"),
-        ("a.csv", "id,text\n1,Hello\n", ".csv is no format"),
+        ("a.toml", "key = 'value'\n", ".toml is no format that docflat reads"),
         ("a.rst", "Title\n=====\n", ".rst is no format"),
         ("a.ass", "[Script Info]\n", ".ass is no format"),
         ("notes", '<?xml version="1.0"?>\n<a>Hello</a>\n', "it looks like XML"),

@@ -29,6 +29,7 @@ _FORMATS = {
     "qt-format": _NUMBERED,
     "qt-plural-format": _NUMBERED,
     "kde-format": _NUMBERED,
+    "ruby-format": r"%\{[^{}]{1,80}\}|%<\w{1,80}>[-+ 0-9.]{0,8}[a-z]|\{\{[^{}]{1,80}\}\}",
 }
 # What is left of tags, and reStructuredText: literals, roles, references, substitutions. Sphinx writes PO files.
 _LITERAL = r"<[A-Za-z/][^<>]{0,80}>|``[^`]{1,500}``|:[\w:+.-]{1,80}:`[^`]{1,500}`|`[^`]{1,500}`__?|\|[\w-]{1,80}\|"
