@@ -61,6 +61,20 @@ def test_translate_needs_no_model_named(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "  with context:    [Er]" in err
 
 
+def test_changes_are_shown_where_context_demanded_them_and_nowhere_else(
+    translator: Translator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("".join(line + "\n" for line in CHAIN), encoding="utf-8")
+    assert run(["translate", str(tmp_path / "a.txt"), "--lines", "--changes", "-o", str(tmp_path / "a.de")]) == 0
+    shown = [line for line in capsys.readouterr().err.splitlines() if ", sentence " in line]
+    decoder, subwords = translator.decoder, translator.model.subwords
+    (edited,) = decoder.edit([subwords.encode_batch(CHAIN)], decoder.settings(mode="edit"))
+    demanded = [text for text, one in zip(CHAIN, edited, strict=True) if one.translation != one.draft]
+    assert [line.split(": ", 1)[1] for line in shown] == demanded
+    assert 0 < len(demanded) < len(CHAIN)
+    assert all(one.objections for one in edited if one.translation != one.draft)
+
+
 def test_no_changes_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.txt").write_text("Good morning.\n", encoding="utf-8")
     assert run(["translate", str(tmp_path / "a.txt"), "--changes"]) == 0

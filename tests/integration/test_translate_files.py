@@ -17,6 +17,7 @@ import pytest
 from docflat import Translator
 from docflat.cli import dispatch as cli
 from docflat.decoding.alignment import Weights
+from docflat.decoding.settings import DecodingSettings
 from docflat.translation.side_by_side import ShownDocument, ShownSentence, mark_changes, side_by_side
 
 Capture = pytest.CaptureFixture[str]
@@ -29,6 +30,7 @@ class Shouter:
     first_pass = None
     edit_with = None
     languages: tuple[str, str] | None = None
+    decoder = types.SimpleNamespace(settings=lambda **settings: DecodingSettings())
     loads: ClassVar[int] = 0
 
     @classmethod

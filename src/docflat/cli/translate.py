@@ -260,11 +260,13 @@ def _compare(
     translator: Translator,
     settings: dict[str, Any],
 ) -> list[ShownDocument]:
-    """Translate everything again, without context."""
+    """Translate everything again, without context: as the mode edit's drafts, if that was chosen."""
     from docflat.translation.repairing import translate_and_repair
     from docflat.translation.side_by_side import ShownDocument, ShownSentence
 
-    alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None}
+    names = ("mode", "tolerance", "global_context", "beam")
+    beam = translator.decoder.settings(**{name: settings[name] for name in names}).beam
+    alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None, "beam": beam}
     if translator.first_pass is not None or translator.edit_with is not None:
         translator = replace(translator, first_pass=None, edit_with=None)
     shown = []
