@@ -13,6 +13,7 @@ import numpy as np
 from marian_files import ENGLISH, GERMAN, native_vocabulary, sentencepiece, sentencepieces
 
 DIM, INNER = 32, 48
+LAYERS = {"encoder": 2, "decoder": 2}
 SETTINGS: dict[str, Any] = {
     "type": "transformer", "dim-emb": DIM, "transformer-heads": 2, "transformer-dim-ffn": INNER, "enc-depth": 2,
     "dec-depth": 2, "transformer-ffn-activation": "relu", "transformer-preprocess": "",
@@ -47,7 +48,7 @@ def random_tensors(separate: bool = False, seed: int = 0) -> dict[str, np.ndarra
         tensors[f"{name}_ln_scale"], tensors[f"{name}_ln_bias"] = 1 + normal(1, DIM, scale=0.1), normal(1, DIM)
 
     for side in ("encoder", "decoder"):
-        for layer in (1, 2):
+        for layer in range(1, LAYERS[side] + 1):
             name = f"{side}_l{layer}"
             for attention in ("self", "context"):
                 if (side, attention) in (("encoder", "context"), ("decoder", "self")):
