@@ -28,7 +28,7 @@ from typing import Any
 import sentencepiece
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-import firefox_files as files
+import firefox_files as files  # type: ignore[import-not-found]
 from docflat.support.console import print_table
 
 Run = Callable[[list[str]], int]  # the words it wrote
@@ -83,7 +83,7 @@ def write_marian(folder: Path, size: int, layers: int) -> None:
         decoder_start_token_id=numbers["<pad>"], pad_token_id=numbers["<pad>"], eos_token_id=0, forced_eos_token_id=0,
         d_model=512, encoder_layers=layers, decoder_layers=layers, encoder_attention_heads=8,
         decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048, scale_embedding=True,
-        activation_function="swish", bad_words_ids=[[numbers["<pad>"]]],
+        activation_function="swish",
     )  # fmt: skip
     model = transformers.MarianMTModel(config)
     with torch.no_grad():

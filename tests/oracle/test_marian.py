@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import torch
 
 from docflat import Translator
 from docflat.data.rows import Rows, SentenceList
+from docflat.decoding.alignment import Aligner, find_words
 from docflat.model.batch import make_batch
-from docflat.weights.config import read_config
+from docflat.weights.config import AlignmentView, read_config
 from docflat.weights.marian.exporting import export_huggingface
 from docflat.weights.marian.importing import import_model
 from docflat.weights.stored import read_weights
@@ -64,6 +66,51 @@ def test_subwords_are_those_of_the_tokenizer(both: tuple[Any, Any, Translator]) 
             if "<mask>" not in subwords.pieces(ids, side) and not (tokenizer.separate_vocabs and side == "source"):
                 expected = tokenizer.decode(theirs, skip_special_tokens=True, use_source_tokenizer=side == "source")
                 assert subwords.decode(ids, side) == expected
+
+
+def test_subwords_have_places_where_text_is_normalised_or_unknown(both: tuple[Any, Any, Translator]) -> None:
+    subwords = both[2].model.subwords
+    for text in (*TEXTS, ">>deu<< The ship.", *ENGLISH[:4]):
+        ids, places = subwords.encode(text), subwords.places(text, "source")
+        assert places is not None
+        assert len(places) == len(ids)
+        assert places == sorted(places)
+        covered = {place for start, end in places for place in range(start, end)}
+        assert covered >= {place for place, sign in enumerate(text) if not sign.isspace()}
+        for number, (start, end) in zip(ids, places, strict=True):
+            piece = subwords.pieces([number], "source")[0].strip()
+            if number != subwords.mask and start < end and text[start:end].isascii():
+                assert piece == text[start:end]
+
+
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+def test_words_of_an_imported_model_are_aligned_by_its_attention(
+    both: tuple[Any, Any, Translator], tmp_path: Path, engine: str
+) -> None:
+    """Literally: the mean over its pieces of what the heads of transformers read, of words with unknown pieces too."""
+    model, tokenizer, _ = both
+    if tokenizer.separate_vocabs:
+        pytest.skip("transformers looks up the target's tokens by the source's numbers")
+    ours = Translator.load(tmp_path / "ours", device="cpu", precision="fp32", engine=engine)
+    view = AlignmentView(0, reading=True)
+    aligner = Aligner(replace(ours.model, config=replace(ours.model.config, alignment=view)))
+    source, target = "Ｗhere is ½ 日本 captain", "Das Schiff war alt"
+    (weights,) = aligner.weights([(source, target)])
+    assert weights is not None
+    inputs = tokenizer(source, text_target=target, return_tensors="pt")
+    labels = inputs.pop("labels")
+    start = torch.full((1, 1), model.config.pad_token_id)
+    model.set_attn_implementation("eager")
+    made = model(**inputs, decoder_input_ids=torch.cat([start, labels], dim=1)[:, :-1], output_attentions=True)
+    read = made.cross_attentions[0][0].mean(0).detach().numpy()[1:]  # after each token was read
+    sides = []
+    for text, side in ((source, "source"), (target, "target")):
+        places = ours.model.subwords.places(text, side)
+        words = find_words(text)
+        sides.append(np.array([[float(a < d and c < b) for c, d in words] for a, b in places]))
+    said = sides[1]
+    expected = said.T @ read[: len(said), : len(sides[0])] @ sides[0] / said.sum(0)[:, None]
+    np.testing.assert_allclose(weights, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("engine", ["torch", "onnx"])

@@ -17,6 +17,7 @@ from typing import Any
 
 from docflat.data.subwords import OWN_KEY, SPECIALS, SideName, Subwords, index_names
 from docflat.support.errors import InputError
+from docflat.support.text_ranges import Range
 
 UNKNOWN = Subwords.mask
 BLANK = "\u2581"  # SentencePiece writes it for a blank
@@ -61,6 +62,15 @@ class SentencePieces(Subwords):
             [ids.get(piece, UNKNOWN) for piece in (*code, *pieces)] for code, pieces in zip(codes, encoded, strict=True)
         ]
 
+    def places(self, text: str, side: SideName = "target") -> list[Range]:
+        """As SentencePiece counts them: unknown pieces have places, and what it normalises first."""
+        code = _LANGUAGE.match(text)
+        begin = code.end() if code else 0
+        found = _offsets(self._processors[int(side == "target")], text[begin:])
+        places = [(begin + start, begin + end) for start, end in found]
+        stripped = [(start + len(text[start:end]) - len(text[start:end].lstrip()), end) for start, end in places]
+        return [(0, begin), *stripped] if code else stripped
+
     def decode(self, ids: Sequence[int], side: SideName = "target") -> str:
         number = int(side == "target")
         pieces = [self._name(int(one), number) for one in ids if len(SPECIALS) <= one < self.text_size]
@@ -99,6 +109,13 @@ class SentencePieces(Subwords):
         if number < self.text_size:
             return pieces[number - len(SPECIALS)] if number - len(SPECIALS) < len(pieces) else ""
         return index_names(number - self.text_size + 1)[-1]
+
+
+def _offsets(processor: Any, text: str) -> list[Range]:
+    """Where in the text each piece is."""
+    if hasattr(processor, "EncodeAsOffsetMapping"):
+        return [(start, end) for start, end in processor.EncodeAsOffsetMapping(text)["offsets"]]
+    return [(piece.begin, piece.end) for piece in processor.EncodeAsImmutableProto(text).pieces]  # in older versions
 
 
 def processor_of(model: bytes) -> Any:

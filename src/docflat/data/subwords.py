@@ -21,6 +21,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
 from docflat.support.text_files import check_ordinary
+from docflat.support.text_ranges import Range
 
 _MOST_BYTES = 256 << 20  # of a tokenizer.json
 SideName = Literal["source", "target"]
@@ -90,6 +91,10 @@ class Subwords:
     def names(self) -> list[str]:
         """What tokenizer.json calls each id."""
         return [self._tokenizer.id_to_token(number) or "" for number in range(self.size)]
+
+    def places(self, text: str, side: SideName = "target") -> list[Range] | None:
+        """Where in the text each of its subwords is; None: only their own text tells."""
+        return None
 
     def pieces(self, ids: Sequence[int], side: SideName = "target") -> list[str]:
         """What each id stands for, with the blank before a word; of a character in several ids, the last one has it."""

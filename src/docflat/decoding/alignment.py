@@ -167,9 +167,10 @@ class Aligner:
         target = flatten_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False)
         weights = self.model.engine.source_weights(source, target, view.layer)
         for attention, pair in zip(weights, pairs, strict=False):
-            # Of the source: a start symbol before, the end and perhaps a slot after.
+            # Of the source: a start symbol before, in most models, the end and perhaps a slot after.
             first = len(attention) - len(pair.target.ids) - (not view.reading)
-            attention = attention[first : first + len(pair.target.ids), 1 : len(pair.source.ids) + 1]
+            start = int(layout.source_starts)
+            attention = attention[first : first + len(pair.target.ids), start : start + len(pair.source.ids)]
             said = pair.target.shares()
             yield said.T @ attention @ pair.source.shares() / np.maximum(1, said.sum(0))[:, None]
 
@@ -214,7 +215,10 @@ class _AlignedPair:
         names: tuple[SideName, SideName] = ("source", "target")
         for text, side in zip(texts, names, strict=True):
             ids = subwords.encode(text, side)
-            sides.append(_Subwords(ids, _places(text, subwords.pieces(ids, side)), find_words(text)))
+            places = subwords.places(text, side)
+            if places is None:
+                places = _places(text, subwords.pieces(ids, side))
+            sides.append(_Subwords(ids, places, find_words(text)))
         return cls(*sides) if all(side.places and side.words for side in sides) else None
 
     @property

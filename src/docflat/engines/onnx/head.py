@@ -46,6 +46,7 @@ class Piece:
     start: int
     end: int
     logits: str  # (states, words)
+    likely: int  # a word of it that can be written, counted in it from 0
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,13 @@ def _bounds(size: int) -> list[tuple[int, int]]:
 
 def _piece(layers: Layers, rounded: Rounded, start: int, end: int) -> Piece:
     name = target_table(layers.sizes)
-    bias = None
+    bias, likely = None, 0
     if layers.sizes.architecture.logits_bias:
         numbers = layers.weights.vector(f"{name}.bias")[start:end]
         bias = layers.graph.weight(f"{name}.bias[{start}:{end}]", numbers)
+        likely = int(numbers.argmax())
     matrix = layers.weights.matrix(f"{name}.weight").part(start, end)
-    return Piece(start, end, layers.product(rounded, matrix, bias))
+    return Piece(start, end, layers.product(rounded, matrix, bias), likely)
 
 
 def _candidates(graph: Graph, piece: Piece, count: str, first: int) -> Candidates:
@@ -126,10 +128,11 @@ def _total(graph: Graph, pieces: Sequence[Piece]) -> str:
     parts = []
     for piece in pieces:
         # By a row's LogSoftmax: sums of ReduceSum are made in an order that depends on where in memory a row starts.
-        one, zero = graph.ints(1), graph.ints(0)
+        # Any word tells it, but one that is never written: of its logit nothing is left beside such a sum.
+        one, start, end = (graph.ints(n) for n in (1, piece.likely, piece.likely + 1))
         shares = graph.add("LogSoftmax", piece.logits, axis=-1)
-        first = (graph.add("Slice", x, zero, one, one) for x in (piece.logits, shares))
-        parts.append(graph.add("Sub", *first))
+        of_one = (graph.add("Slice", x, start, end, one) for x in (piece.logits, shares))
+        parts.append(graph.add("Sub", *of_one))
     if len(parts) == 1:
         return parts[0]
     most = graph.add("Max", *parts)
