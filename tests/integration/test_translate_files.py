@@ -397,7 +397,7 @@ def test_side_by_side_marks_what_context_changed(tmp_path: Path):
     assert translate(tmp_path / "a.md", tmp_path / "b.en", "--side-by-side", page) == 0
     text = page.read_text()
     assert text.count("<mark tabindex") == 2
-    assert '<mark tabindex="0" title="without context: HE">SHE</mark> &amp; LEFT.' in text
+    assert '<mark tabindex="0">SHE<small> [without context: HE]</small></mark> &amp; LEFT.' in text
     assert "In 2 of them context changed the translation" in text
     # The same for a file of lines by itself.
     assert translate(tmp_path / "b.en", "-o", tmp_path / "c", "--side-by-side", page) == 2

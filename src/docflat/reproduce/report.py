@@ -86,6 +86,8 @@ class Report:
         datasets = list(dict.fromkeys(job.partition("/")[0] for job, _, _ in keys))
         filled = [self.fill(table) for table in tables(datasets)]
         self.tables = [each for each in filled if self.wanted(*each)]
+        # What was measured comes first: of a small run, it would be lost among what was not.
+        self.tables.sort(key=lambda each: not any(cell.records for _, cells in each[1] for cell in cells))
 
     def fill(self, table: Table) -> Filled:
         return table, [(row.label, [self.show(cell) for cell in row.cells]) for row in table.rows]
@@ -107,7 +109,8 @@ class Report:
 
     def summary(self) -> str:
         run = sum(bool(cell.records) for cell in self.shown)
-        return f"{run} of {len(self.shown)} numbers were measured; the others say “{NOT_RUN}”. {MARKS}"
+        first = f"{run} of {len(self.shown)} numbers were measured, in the tables that come first"
+        return f"{first}; the others say “{NOT_RUN}”. {MARKS}"
 
     def seeds(self, measures: tuple[Measure, ...]) -> list[int]:
         """Those of which all the measures are there."""

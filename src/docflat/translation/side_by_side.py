@@ -74,16 +74,15 @@ def side_by_side(documents: Sequence[ShownDocument]) -> str:
     compared = any(row.alone is not None for document in documents for row in document.rows)
     note = f"{total} sentences."
     if compared:
-        note += (
-            f" In {changed} of them context changed the translation: <mark>words like these</mark>. Point at them to "
-        )
-        note += "see what stands there without context."
+        note += f" In {changed} of them context changed the translation: <mark>words like these</mark>. Point at them, "
+        note += "or go to them with the tab key, to see what stands there without context; on paper and on a touch "
+        note += "screen it stands beside them."
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         # Nothing in a document can make a browser load or run something.
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<p>{note}</p>",
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n<p>{note}</p>",
         *(_document(document) for document in documents),
         "</body>\n</html>\n",
     ]
@@ -116,7 +115,7 @@ def _target(row: ShownSentence) -> str:
             parts.append(escape(text))
         else:
             hint = f"without context: {instead}" if instead else "not there without context"
-            parts.append(f'<mark tabindex="0" title="{escape(hint)}">{escape(text)}</mark>')
+            parts.append(f'<mark tabindex="0">{escape(text)}<small> [{escape(hint)}]</small></mark>')
     return "".join(parts)
 
 
@@ -128,4 +127,7 @@ th, td { border-top: 1px solid var(--line); padding: .4rem .6rem; text-align: st
   overflow-wrap: anywhere; }
 th:first-child { width: 3rem; font-weight: normal; opacity: .6; }
 mark { background: var(--mark); color: inherit; border-radius: .2rem; padding: 0 .1rem; }
+mark small { display: none; }
+mark:is(:hover, :focus, :active) small { display: inline; }
+@media print, (hover: none) { mark small { display: inline; } }
 """

@@ -15,7 +15,7 @@ from docflat.model.sizes import Architecture, ModelSizes
 from docflat.reproduce.grid import CONTROL
 from docflat.support.errors import InputError
 from docflat.support.strict_yaml import from_mapping, to_mapping
-from docflat.systems import SYSTEMS, find_system
+from docflat.systems import find_system
 from docflat.training.recipe import Recipe, Stage, load_recipe
 from docflat.training.recipe_names import RECIPES, find_recipe, recipe_names
 from recipe_files import load, refused, with_value, write
@@ -23,6 +23,10 @@ from recipe_files import load, refused, with_value, write
 SHIP = Path(__file__).parents[3] / "recipes" / "ship"
 
 
+PAPER = [
+    *("sent2sent", "doc2doc", "doctransformer", "han", "selective", "hybrid", "flattrans", "gtrans", "mbe", "abd"),
+    *("docflat-c", "docflat-d", "docflat-i"),
+]
 DATASETS = ("ted", "news", "europarl")
 
 
@@ -55,7 +59,7 @@ def test_the_recipe_of_what_is_shipped_loads():
 
 
 @pytest.mark.parametrize("data", DATASETS)
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", PAPER)
 def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
     recipe = load_recipe([RECIPES / f"{data}.yaml", RECIPES / "systems" / f"{system}.yaml"])
     assert recipe.stages[-1].system == system
@@ -66,7 +70,7 @@ def test_every_system_has_a_recipe_for_every_dataset(system: str, data: str):
 
 
 @pytest.mark.parametrize("data", DATASETS)
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", PAPER)
 def test_the_recipes_have_the_papers_settings(system: str, data: str):
     """As methods.md has them: of all systems, then of one."""
     recipe = load_recipe([RECIPES / f"{data}.yaml", RECIPES / "systems" / f"{system}.yaml"])
@@ -94,7 +98,7 @@ def test_the_recipes_have_the_papers_settings(system: str, data: str):
 def test_there_is_no_other_recipe():
     others = {"base", "quickstart", "finetune", "from-imported"}
     assert {path.stem for path in RECIPES.glob("*.yaml")} == {*others, *DATASETS}
-    assert {path.stem for path in (RECIPES / "systems").glob("*.yaml")} <= {*SYSTEMS, CONTROL}
+    assert {path.stem for path in (RECIPES / "systems").glob("*.yaml")} == {*PAPER, CONTROL}
     assert {path.stem for path in SHIP.glob("*.yaml")} == {"en-de"}
 
 

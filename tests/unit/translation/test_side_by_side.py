@@ -41,3 +41,12 @@ def test_documents_of_one_file_are_told_apart() -> None:
         "a.txt, document 2, sentence 1: It.",
         "b.txt, sentence 1: It.",
     ]
+
+
+def test_the_page_has_a_title_and_its_details_stand_in_its_text() -> None:
+    """Hints that only pointing shows are not there for keyboards, fingers and paper."""
+    page = side_by_side([shown(ShownSentence("It.", "Er.", "Es."), name="a<b.txt")])
+    assert "<h1>a&lt;b.txt</h1>" in page
+    assert '<mark tabindex="0">Er<small> [without context: Es]</small></mark>' in page
+    assert "title=" not in page
+    assert "@media print, (hover: none) { mark small { display: inline; } }" in page
