@@ -323,6 +323,27 @@ CONFIG = """{"system": "docflat-c", "sizes": {"dim": 512, "heads": 8, "feed_forw
 "decoder_layers": 6}, "options": {}, "rows": {"context": 2, "mixed": 0.0, "window": 32}, "alignment": {"layer": 2,
 "reading": true}, "model_type": "docflat", "format": 1}"""
 
+QT_TS = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="de"><context><name>A</name><message><source>Open &amp;file %1</source><translation
+type="unfinished"></translation></message><message numerus="yes"><source>%n file(s)</source><translation><numerusform>
+</numerusform><numerusform/></translation></message><message><source>Done</source><translation>Fertig</translation>
+</message><message><source>Gone</source><translation type="vanished">Weg</translation></message></context></TS>"""
+STRINGSDICT = """<?xml version="1.0"?><!DOCTYPE plist><plist version="1.0"><dict><key>a</key><dict>
+<key>NSStringLocalizedFormatKey</key><string>In %#@days@ more</string><key>days</key><dict>
+<key>NSStringFormatSpecTypeKey</key><string>NSStringPluralRuleType</string><key>NSStringFormatValueTypeKey</key>
+<string>d</string><key>one</key><string>%d day</string><key>other</key><string>%d days</string></dict></dict></dict>
+</plist>"""
+ASS = """[Script Info]
+Title: x
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Dialogue: 0,0:00:01.00,0:00:02.50,Default,,0,0,0,,{\\i1}I thought{\\i0} that you would
+Dialogue: 0,0:00:02.60,0:00:04.00,Default,,0,0,0,,come to\\Nthe party, Anna.
+Dialogue: 0,0:00:05.00,0:00:06.00,Default,,0,0,0,,{\\p1}m 0 0 l 1 1{\\p0}
+Comment: 0,0:00:05.00,0:00:06.00,Default,,0,0,0,,Not shown
+"""
 YAML_MESSAGES = """en:
   plain: Some words   # a note
   quoted: "Hello %{name}\\n\\u00e9"
@@ -351,6 +372,9 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "po": (PO,),
     "properties": (PROPERTIES,),
     "yaml": (YAML_MESSAGES,),
+    "ts": (QT_TS,),
+    "stringsdict": (STRINGSDICT,),
+    "ass": (ASS,),
     "csv": (TABLE,),
     "strings": (STRINGS,),
     "srt": (SRT,),
@@ -366,4 +390,4 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "config": (CONFIG,),
     "tagged": ('Some <b id="1">bold <x/>text</b>, &amp; <a href="y">more</a><br/>.\nNext {0} <keep>line</keep>',),
 }
-TREES = ("xliff", "resx", "xml", "tmx", "html")  # text that is also changed as a tree of elements
+TREES = ("xliff", "resx", "xml", "tmx", "html", "ts", "stringsdict")  # text that is also changed as a tree of elements

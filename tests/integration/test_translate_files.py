@@ -264,7 +264,7 @@ def test_no_option_is_passed_over_in_silence(tmp_path: Path, capsys: Capture):
     assert translate(tmp_path / "a.txt", *options) == 0
     assert capsys.readouterr().err.splitlines() == [
         "docflat: warning: --keys is of JSON and YAML files, and there is none: it changes nothing",
-        "docflat: warning: --redo is of PO and XLIFF files, and there is none: it changes nothing",
+        "docflat: warning: --redo is of PO, XLIFF, Qt and TMX files, and there is none: it changes nothing",
     ]
     assert translate(tmp_path / "a.txt", tmp_path / "a.po", *options[:4], "--force", "-o", f"{tmp_path}/out/") == 0
     assert capsys.readouterr().err == ""

@@ -321,7 +321,7 @@ def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
     if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:
         target = arguments.target_language
         raise InputError(f"this model translates into {languages[1]}, not into {target}; name another", arguments.model)
-    kinds = {"keys": "JSON and YAML", "columns": ".csv and .tsv", "redo": "PO and XLIFF"}
+    kinds = {"keys": "JSON and YAML", "columns": ".csv and .tsv", "redo": "PO, XLIFF, Qt and TMX"}
     kinds |= {"max_cps": "SRT and VTT", "max_cue_lines": "SRT and VTT"}
     for name, what in kinds.items():
         if getattr(arguments, name) and name not in used:

@@ -32,8 +32,8 @@ NOT_READ = {
 }
 # Files with a form that lines would break: keys would be translated, brackets and tags become words.
 STRUCTURED = {
-    *(".toml", ".ini", ".cfg", ".ass", ".ssa", ".rst", ".adoc", ".tex", ".mdx", ".ipynb"),
-    *(".stringsdict", ".ts", ".svg", ".tmx", ".sdlxliff", ".mqxliff", ".css", ".js", ".py", ".sh", ".sql"),
+    *(".toml", ".ini", ".cfg", ".rst", ".adoc", ".tex", ".mdx", ".ipynb"),
+    *(".svg", ".css", ".js", ".py", ".sh", ".sql"),
 }
 _MARKS = {
     b"<?xml": "XML",
@@ -114,6 +114,14 @@ def _may_be_lines(suffix: str, arguments: Namespace) -> bool:
     return (suffix == ".jsonl" and not arguments.keys) or (suffix == ".tsv" and not arguments.columns)
 
 
+def _is_other(file: Path, arguments: Namespace) -> bool:
+    """Of a folder: training data, and programs whose ending is that of Qt's messages too."""
+    suffix = file.suffix.lower()
+    with suppress(OSError), open(file, "rb") as stream:
+        return (suffix == ".tsv" and not arguments.columns) or (suffix == ".ts" and b"<TS" not in stream.read(1000))
+    return False
+
+
 def _structure(file: Path) -> str:
     """What a file without a known ending is by its first bytes, if no text."""
     if not file.is_file() or file.suffix.lower() in OPENERS:
@@ -143,7 +151,7 @@ def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
             or (folder is not None and file.resolve().is_relative_to(folder.resolve()))
         ):
             continue
-        if file.suffix.lower() not in FORMATS or (file.suffix.lower() == ".tsv" and not arguments.columns):
+        if file.suffix.lower() not in FORMATS or _is_other(file, arguments):
             others[file.suffix.lower() or "without an ending"] += 1
             continue
         original = original_of(file, arguments.source_language, arguments.suffix, beside=arguments.out is None)

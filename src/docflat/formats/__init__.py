@@ -49,12 +49,19 @@ FORMATS: dict[str, str] = {
     ".ods": "office.odt:Ods",
     ".ots": "office.odt:Ods",
     ".epub": "epub:Epub",
+    ".tmx": "catalogues.tmx:Tmx",
+    ".ts": "catalogues.qt_ts:QtTs",
+    ".stringsdict": "catalogues.stringsdict:StringsDict",
+    ".ass": "subtitles.ass:Ass",
+    ".ssa": "subtitles.ass:Ass",
     ".srt": "subtitles.srt:Srt",
     ".vtt": "subtitles.vtt:Vtt",
     ".po": "catalogues.po:Po",
     ".pot": "catalogues.po:Po",
     ".xliff": "catalogues.xliff:Xliff",
     ".xlf": "catalogues.xliff:Xliff",
+    ".sdlxliff": "catalogues.xliff:Xliff",
+    ".mqxliff": "catalogues.xliff:Xliff",
 }
 
 # Those that are zips: their size says little of how much text they have.
@@ -69,8 +76,11 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "csv": ("columns",),
     "catalogues.po": ("redo", "target_language"),
     "catalogues.xliff": ("redo", "target_language"),
+    "catalogues.tmx": ("redo", "target_language"),
+    "catalogues.qt_ts": ("redo", "target_language"),
     "subtitles.srt": ("max_cps", "max_cue_lines"),
     "subtitles.vtt": ("max_cps", "max_cue_lines"),
+    "subtitles.ass": ("max_cps", "max_cue_lines"),
 }
 
 

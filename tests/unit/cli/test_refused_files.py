@@ -14,7 +14,7 @@ from docflat.cli import dispatch
     [
         ("a.toml", "key = 'value'\n", ".toml is no format that docflat reads"),
         ("a.rst", "Title\n=====\n", ".rst is no format"),
-        ("a.ass", "[Script Info]\n", ".ass is no format"),
+        ("a.tex", "\\\\section{One}\n", ".tex is no format"),
         ("notes", '<?xml version="1.0"?>\n<a>Hello</a>\n', "it looks like XML"),
         ("a.data", '{"a": "Hello"}\n', "it looks like JSON"),
         ("a.bin", "Hello\0world\n", "it looks like a file for programs"),

@@ -29,6 +29,7 @@ _FORMATS = {
     "qt-format": _NUMBERED,
     "qt-plural-format": _NUMBERED,
     "kde-format": _NUMBERED,
+    "stringsdict-format": r"%(?:\d{1,2}\$)?#@\w{1,80}@",
     "ruby-format": r"%\{[^{}]{1,80}\}|%<\w{1,80}>[-+ 0-9.]{0,8}[a-z]|\{\{[^{}]{1,80}\}\}",
 }
 # What is left of tags, and reStructuredText: literals, roles, references, substitutions. Sphinx writes PO files.

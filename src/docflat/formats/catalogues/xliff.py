@@ -213,17 +213,23 @@ def _place(xml: Xml, file: str, part: Element, holder: Element, kept: str) -> Pl
     divided = children.get("seg-source")
     pieces: list[Element] = []
     for each in divided.walk() if divided is not None else ():
-        is_part = local(each) == "mrk" and each.attributes.get("mtype") == "seg"
-        if is_part and (not pieces or each.start >= pieces[-1].end):  # not one in another
+        if _is_part(each) and (not pieces or each.start >= pieces[-1].end):  # not one in another
             pieces.append(each)
     content = divided if divided is not None and pieces else source
     return Place(part, holder, content, pieces or [source], children.get("target"), divided or source, kept)
 
 
+def _is_part(element: Element) -> bool:
+    """Whether it is one of the parts into which a source or a target was divided."""
+    return local(element) == "mrk" and element.attributes.get("mtype") == "seg"
+
+
 def state_of(place: Place) -> str:
     """Of the target: "" if there is none, "review" if somebody should look at it, "done"."""
     target, holder = place.target, place.holder
-    if target is None or not (target.text().strip() or any(True for _ in target)):
+    if target is None or not (
+        target.text().strip() or any(not _is_part(inner) for child in target for inner in child.walk())
+    ):
         return ""
     state = target.attributes.get("state") or (holder.attributes.get("state", "") if local(holder) == "segment" else "")
     if holder.attributes.get("approved") == "yes":

@@ -42,7 +42,7 @@ class Subtitles:
 
     def __post_init__(self) -> None:
         newline = NEWLINE.search(self.text)
-        self.newline = newline[0] if newline else "\n"
+        self.newline = self.markup.newline or (newline[0] if newline else "\n")
         reader = TurnReader(self.text, self.cues, self.markup, self.newline)
         self.turns, self.shown = reader.turns, reader.shown
         self.groups = list(join_turns(self.turns, self.cues, reader.rolling))

@@ -72,6 +72,7 @@ class Markup:
 
     code: re.Pattern[str]
     line_end = NEWLINE
+    newline = ""  # between lines of a cue; empty: as between those of the file
 
     def token(self, raw: str) -> Token:
         """A code as an opening, a closing or a point."""
