@@ -327,6 +327,21 @@ def test_a_recipe_that_computes_something_else_is_refused(
     assert (out / "recipe.json").read_bytes() == before
 
 
+def test_a_training_that_began_before_a_setting_was_there_goes_on(data: Path, finished: tuple[Path, list[Mapping]]):
+    """As it was then: by the setting's default."""
+    path = finished[0] / "recipe.json"
+    before = path.read_bytes()
+    earlier = json.loads(before)
+    del earlier["model"]["architecture"]["recurrent_decoder"], earlier["tensorboard"]
+    path.write_text(json.dumps(earlier))
+    assert run_training(data, finished[0], *SHORT) == finished[1]
+    earlier["model"]["architecture"]["activation"] = "swish"
+    path.write_text(json.dumps(earlier))
+    with pytest.raises(InputError, match=r"activation was 'swish'"):
+        run_training(data, finished[0], *SHORT)
+    path.write_bytes(before)
+
+
 def test_the_number_of_stages_is_part_of_what_computes(data: Path, finished: tuple[Path, list[Mapping]]):
     with pytest.raises(InputError, match=r"recipe\.json: stages was "):
         run_training(data, finished[0], *SHORT, stage("docflat-c"))

@@ -21,7 +21,7 @@ from docflat.data.subwords import Subwords
 from docflat.model.transformer import Transformer
 from docflat.support.atomic import alone
 from docflat.support.errors import InputError
-from docflat.support.strict_yaml import to_mapping
+from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import System, find_system
 from docflat.training.learner import Learner, rates_of
 from docflat.training.log import Log
@@ -121,7 +121,7 @@ def remember(recipe: Recipe, data: Data) -> None:
     path = recipe.out / "recipe.json"
     now = {**to_mapping(recipe), "data_hash": data.hashes}
     if path.exists():
-        before = read_json(path, "cannot read the earlier recipe")
+        before = with_defaults(read_json(path, "cannot read the earlier recipe"))
         for key, old, new in differences(before, now):
             if key.rpartition(".")[2] not in CHANGEABLE:
                 raise InputError(
@@ -137,6 +137,15 @@ def remember(recipe: Recipe, data: Data) -> None:
         write_json(path, now)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", path) from None
+
+
+def with_defaults(before: dict[str, Any]) -> dict[str, Any]:
+    """A recipe of an earlier version, with the settings that it did not have yet as they were then."""
+    try:
+        known = from_mapping(Recipe, {key: value for key, value in before.items() if key != "data_hash"})
+    except InputError:  # which had settings that there are no more
+        return before
+    return {**to_mapping(known), "data_hash": before.get("data_hash")}
 
 
 def differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
