@@ -4,7 +4,7 @@ LIGHT := .venv-light/bin
 
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 
-.PHONY: help install light demo serve reproduce-tiny test fuzz test-ray test-light test-pythons check clean
+.PHONY: help install light demo serve reproduce-tiny test fuzz audit test-ray test-light test-pythons check clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,16 @@ test-pythons: install ## the same with a wheel and each Python of PYTHONS
 	  DOCFLAT_LIGHT=$(CURDIR)/runs/pythons/$$python/bin/python \
 	    $(BIN)/python -m pytest tests/integration/test_light_install.py || exit 1; \
 	done
+
+AUDIT := runs/audit
+audit: ## what `pip install docflat` brings, as CycloneDX in runs/audit/docflat.cdx.json, and which of it has known holes
+	rm -rf $(AUDIT) && $(PYTHON) -m venv $(AUDIT)/tools && $(PYTHON) -m venv --without-pip $(AUDIT)/light
+	$(AUDIT)/tools/bin/python -m pip install --quiet pip-audit cyclonedx-bom
+	$(AUDIT)/tools/bin/python -m pip --python $(AUDIT)/light/bin/python install --quiet .
+	$(AUDIT)/tools/bin/cyclonedx-py environment $(AUDIT)/light/bin/python --pyproject pyproject.toml --of JSON \
+	  --output-reproducible -o $(AUDIT)/docflat.cdx.json
+	$(AUDIT)/tools/bin/pip-audit --progress-spinner off \
+	  --path $$($(AUDIT)/light/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 clean: ## remove environments and caches
 	rm -rf .venv .venv-light .mypy_cache .ruff_cache .pytest_cache src/*.egg-info

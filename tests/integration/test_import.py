@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -144,6 +145,41 @@ def test_a_native_model_of_another_architecture_is_refused(
     model = write_huggingface(tmp_path / "model")
     write_native(tmp_path / "native", model, **settings)
     assert message in refused(capsys, "import", tmp_path / "native", "-o", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.json", "source.spm", "model.safetensors"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_file_that_never_ends_is_refused(
+    name: str, kind: str, marian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (marian / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(marian / name)
+    else:
+        (marian / name).symlink_to("/dev/zero")
+    assert "is no ordinary file" in refused(capsys, "import", marian, "-o", tmp_path / "out")
+
+
+def test_a_npz_that_unpacks_to_much_more_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bomb").mkdir()
+    np.savez_compressed(tmp_path / "bomb" / "model.npz", Wemb=np.zeros(1 << 20))
+    (tmp_path / "bomb" / "vocab.spm").write_bytes(b"x")
+    assert "zip bomb" in refused(capsys, "import", tmp_path / "bomb", "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(
+    value: float, marian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    file = next(marian.glob("*.safetensors"))
+    tensors = load_file(file)
+    name = next(name for name, array in tensors.items() if array.ndim == 2)
+    tensors[name][0, 0] = value
+    save_file(tensors, file)
+    refused(capsys, "import", marian, "-o", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

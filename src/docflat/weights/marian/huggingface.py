@@ -9,8 +9,11 @@ from typing import Any
 
 from docflat.model.sizes import Architecture, ModelSizes
 from docflat.support.errors import InputError
+from docflat.support.text_files import check_ordinary
 from docflat.weights.marian.foreign import Array, ForeignModel, ForeignVocabulary, Weights
 
+MOST_BYTES = 32 << 30  # of weights; the largest Marian models that there are have 2 GiB
+MOST_SETTINGS = 256 << 20
 ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
 # Settings that change what is computed, and the one value that we have.
 FIXED: dict[str, Any] = {
@@ -116,6 +119,7 @@ def read_tensors(folder: Path) -> tuple[dict[str, Array], Path]:
 
     file = folder / "model.safetensors"
     if file.exists():
+        check_ordinary(file, MOST_BYTES)
         try:
             return load_file(file), file
         except (OSError, SafetensorError, ValueError, KeyError) as error:
@@ -123,6 +127,7 @@ def read_tensors(folder: Path) -> tuple[dict[str, Array], Path]:
     file = folder / "pytorch_model.bin"
     if not file.exists():
         raise InputError("there is neither model.safetensors nor pytorch_model.bin", folder)
+    check_ordinary(file, MOST_BYTES)
     try:
         import torch
     except ImportError:
@@ -199,7 +204,7 @@ def copy(weights: Weights, theirs: str, ours: str, *shape: int) -> Iterator[tupl
 
 def read_mapping(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(read_bytes(file))
+        content = json.loads(read_bytes(file, MOST_SETTINGS))
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", file) from None
     if not isinstance(content, dict):
@@ -207,7 +212,8 @@ def read_mapping(file: Path) -> dict[str, Any]:
     return content
 
 
-def read_bytes(file: Path) -> bytes:
+def read_bytes(file: Path, most: int = MOST_BYTES) -> bytes:
+    check_ordinary(file, most)
     try:
         return file.read_bytes()
     except OSError as error:

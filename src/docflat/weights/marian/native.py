@@ -16,13 +16,15 @@ import numpy as np
 
 from docflat.model.sizes import Architecture, ModelSizes
 from docflat.support.errors import InputError
+from docflat.support.text_files import check_ordinary
 from docflat.weights.marian.binary import BinaryTensors, read_binary
 from docflat.weights.marian.foreign import Array, ForeignModel, ForeignVocabulary, Weights
-from docflat.weights.marian.huggingface import license_of, number, read_bytes
+from docflat.weights.marian.huggingface import MOST_BYTES, license_of, number, read_bytes
 
 SETTINGS = "special:model.yml"
 WEIGHTS = ("*.npz", "model*.bin")
 PACKED = (".gz", ".zst", ".xz")
+MOST_RATIO = 10  # of unpacked weights to packed ones, which are nearly as large
 ACTIVATIONS = {"relu": "relu", "swish": "swish"}
 # Settings that change what is computed, and the values with which it is what we compute.
 FIXED: dict[str, tuple[Any, ...]] = {
@@ -152,7 +154,12 @@ def parse_yaml(data: bytes, file: Path) -> dict[str, Any]:
 
 
 def read_npz(file: Path) -> dict[str, Array]:
+    check_ordinary(file, MOST_BYTES)
     try:
+        with zipfile.ZipFile(file) as members:
+            unpacked = sum(member.file_size for member in members.infolist())
+        if unpacked > MOST_RATIO * file.stat().st_size:
+            raise InputError(f"unpacks to {unpacked} bytes, as no weights do: a zip bomb?", file)
         with np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:

@@ -17,6 +17,7 @@ import numpy as np
 from docflat.data.subwords import Subwords
 from docflat.support.errors import InputError
 from docflat.weights.marian.foreign import Array, ForeignVocabulary
+from docflat.weights.marian.huggingface import read_bytes
 
 MAGIC = 0xF11A48D5013417F5
 HEAD = struct.Struct("<6Q")
@@ -26,7 +27,7 @@ def read_shortlist(
     file: Path, vocabularies: tuple[ForeignVocabulary, ForeignVocabulary], subwords: Subwords
 ) -> dict[str, Array]:
     """Under the names that a model folder has them by, in our ids."""
-    data = file.read_bytes()
+    data = read_bytes(file)
     if len(data) < HEAD.size:
         raise InputError("it is too short for a shortlist of Marian", file)
     magic, _, first, _, offsets, words = HEAD.unpack_from(data)
