@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import deepl
+import deepl.http_client
 
 from docflat.evaluation.contrastive.examples import ContrastiveExample, read_contrastive
 from docflat.evaluation.contrastive.scoring import judge
@@ -98,6 +99,7 @@ def main() -> None:
     parser.add_argument("--reference", type=Path)
     parser.add_argument("--lines", type=int, default=500)
     arguments = parser.parse_args()
+    deepl.http_client.min_connection_timeout = 600.0  # speed is not asked here, and the machine may be busy
     client = deepl.DeepLClient("none", server_url=arguments.url)
     draw = random.Random(SEED)
     if arguments.contrapro:
