@@ -317,7 +317,7 @@ def test_an_endless_line(tmp_path: Path, capsys: Capture):
         (["a.txt", "--side-by-side", "a.txt"], "a.txt: the page would be written over a file of this translation"),
         (["a.txt", "-o", "x", "--side-by-side", "x"], "x: the page would be written over a file of this translation"),
         (["old.doc"], "old.doc: .doc is no format that docflat reads; save it as .docx (formats: .txt, "),
-        (["a.rtf"], "a.rtf: .rtf is no format that docflat reads (formats: .txt, "),
+        (["a.rtf"], "a.rtf: .rtf is no format that docflat reads; save it as .docx (formats: .txt, "),
         (["none.docx"], "none.docx: cannot be read: No such file or directory"),
         (["none.md"], "none.md: cannot be read: No such file or directory"),
     ],
