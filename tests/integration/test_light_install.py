@@ -106,6 +106,16 @@ def test_every_mode_translates_lines(mode: str) -> None:
     assert "vierzig Seiten" in second
 
 
+def test_translating_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
+    """ONNX Runtime would note an id of the machine there, for its telemetry."""
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": "", "XDG_DATA_HOME": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [LIGHT or sys.executable, "-m", "docflat", "translate"]
+    environment = {**ENVIRONMENT, **home}
+    done = subprocess.run(command, input="Hello.\n", capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.rglob("*")) == []
+
+
 API = """
 import json, sys
 from docflat import Translator

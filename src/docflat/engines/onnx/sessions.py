@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from docflat.engines.onnx.graph import Graph
 from docflat.support.errors import InputError
 
 OLDEST = (1, 20)
+# Of 1.31 and later: else it notes an id of this machine in the user's folder and tells its maker of its use.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 try:
     import onnxruntime as ort
 except ImportError as error:
