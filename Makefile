@@ -4,7 +4,7 @@ LIGHT := .venv-light/bin
 
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 
-.PHONY: help install light demo serve reproduce-tiny test fuzz audit test-ray test-light test-pythons check clean
+.PHONY: help install light demo serve reproduce-tiny test fuzz audit test-ray test-light test-pythons docs check clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -33,6 +33,9 @@ serve: install ## the page and the APIs of LibreTranslate and DeepL on http://12
 
 reproduce-tiny: install ## all tables and figures of the paper with tiny models on made-up data: does all of it run?
 	$(BIN)/docflat reproduce run --scale tiny --out runs/reproduce-tiny
+
+docs: install ## the pages as a site in runs/site, with no warning and no dead link
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 check: install ## lint, formatting, types
 	$(BIN)/ruff check .
