@@ -11,6 +11,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
+from unicodedata import normalize
 
 from docflat.data.rows import Ids
 from docflat.data.subwords import Subwords
@@ -169,6 +170,7 @@ class Translator:
         """A sentence longer than anything in training is translated in pieces: ids, or what stays as it is."""
         if not text.strip() or is_foreign(text, self.languages and self.languages[0]):
             return [([], "")]
+        text = composed(text, self.model.subwords)
         limit = max(1, self.model.config.rows.max_tokens // 2)
         pieces: list[tuple[Ids, str]] = []
         for number, part in enumerate(split_endless(text)):
@@ -321,6 +323,12 @@ class _Told:
         if sentences > self.told:
             self.done(sentences - self.told)
             self.told = sentences
+
+
+def composed(text: str, subwords: Subwords) -> str:
+    """Letters and their accents in one, unless the model learned them apart, as macOS writes them."""
+    whole = normalize("NFC", text)
+    return whole if whole != text and len(subwords.encode(whole)) <= len(subwords.encode(text)) else text
 
 
 def split_long(text: str, subwords: Subwords, limit: int) -> list[Ids]:

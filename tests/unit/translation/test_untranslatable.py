@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -54,6 +55,11 @@ def test_around_a_word_without_an_end(translator: Translator):
     assert first == "Er schläft."
     assert word in second
     assert len(second) < len(word) + 100
+
+
+def test_accents_that_stand_apart_are_read_as_those_that_do_not(translator: Translator):
+    text = "The café in Zürich is closed."
+    assert translator.translate([normalize("NFD", text)]) == translator.translate([text])
 
 
 def test_half_a_character_is_never_written(translator: Translator, monkeypatch: pytest.MonkeyPatch):
