@@ -27,6 +27,7 @@ _NO_WORDS = {"lb", "x-br", "pb", "image", "xlf:lb", "xlf:pb", "fmt", "bold", "it
 _BEFORE = "(\"'“„‘[«"
 _UNTRANSLATED = {"new", "needs-translation", "initial"}  # whatever the target holds
 _REVIEW = re.compile("needs-.*")
+_NUMBERED = re.compile(r"\{[0-9]{1,9}\}")
 
 
 class Xliff:
@@ -164,7 +165,8 @@ def _find_words(tokens: list[Token]) -> Iterator[Token]:
     Without it the model would read a sentence that lacks a word, and the blanks around it would become one.
     """
     text = "".join(token.raw for token in tokens if token.kind == "text")
-    names = (name for n in count(1) if (name := f"{{{n}}}") not in text)
+    taken = set(_NUMBERED.findall(text))
+    names = (name for n in count(1) if (name := f"{{{n}}}") not in taken)
     for number, token in enumerate(tokens):
         if token.kind == "word":
             before = tokens[number - 1].raw[-1:] if number and tokens[number - 1].kind == "text" else ""

@@ -10,10 +10,9 @@ from docflat.formats.segments import Segment
 
 KEYS = "title|subtitle|description|summary|abstract|excerpt|headline|lead|caption|linkTitle|sidebar_label"
 # Of one line, at the top level. A string in quotes is taken if it needs no escapes; of TOML only these are strings.
-_QUOTED = r"\"([^\"\\\r\n]+)\"|'([^'\r\n]+)'"
-_END = r"(?=[ \t]*\r?$)"
-_YAML = re.compile(rf"^(?:{KEYS})[ \t]*:[ \t]+(?:{_QUOTED}|([^\W\d_][^\r\n]*?)){_END}", re.MULTILINE)
-_TOML = re.compile(rf"^(?:{KEYS})[ \t]*=[ \t]*(?:{_QUOTED}){_END}", re.MULTILINE)
+_YAML = re.compile(rf"^(?:{KEYS})[ \t]*:[ \t]+([^\r\n]*)", re.MULTILINE)
+_TOML = re.compile(rf"^(?:{KEYS})[ \t]*=[ \t]*([^\r\n]*)", re.MULTILINE)
+_QUOTED = re.compile(r"\"[^\"\\]+\"|'[^']+'")
 _PLAIN = re.compile(r"[^\W\d_](?:(?!: | #)[^\r\n])*[^\s:]")  # what YAML reads as a string without quotes
 _WORDS = re.compile("(?i:y|n|yes|no|true|false|on|off|null)")  # but for these
 
@@ -21,8 +20,9 @@ _WORDS = re.compile("(?i:y|n|yes|no|true|false|on|off|null)")  # but for these
 class FrontMatter:
     def __init__(self, text: str) -> None:
         self.text = text
-        found = (_TOML if text.startswith("+") else _YAML).finditer(text)
-        self.places = [match.span(match.lastindex or 0) for match in found if _is_string(match)]
+        is_toml = text.startswith("+")
+        places = (_place(match, is_toml) for match in (_TOML if is_toml else _YAML).finditer(text))
+        self.places = [place for place in places if place is not None]
         self.segments = [
             *(Segment(text[start:end]) for start, end in self.places),
             Segment(text, kept="front matter"),
@@ -46,8 +46,11 @@ class FrontMatter:
         return "".join([*parts, self.text[end:]]).encode()
 
 
-def _is_string(match: re.Match[str]) -> bool:
-    """Not a plain value that YAML reads as something else, or that a comment follows."""
-    value = match[match.lastindex or 0]
-    in_quotes = match[1] or match[2]
-    return bool(in_quotes or (": " not in value and " #" not in value and not _WORDS.fullmatch(value)))
+def _place(match: re.Match[str], is_toml: bool) -> tuple[int, int] | None:
+    """Where the text of a value is; None: it is something else to YAML, or a comment follows."""
+    value, start = match[1].rstrip(), match.start(1)
+    if _QUOTED.fullmatch(value):
+        return start + 1, start + len(value) - 1
+    if is_toml or not value[:1].isalpha() or ": " in value or " #" in value or _WORDS.fullmatch(value):
+        return None
+    return start, start + len(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 
@@ -30,6 +30,7 @@ META = names(
     "description keywords abstract headline alternativeheadline caption og:title og:description og:image:alt "
     "twitter:title twitter:description twitter:image:alt dc.title dc.description dcterms.title dcterms.description"
 )
+_READ_BY_OTHERS = names("meta input")  # where other attributes say whether one is a text
 _LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""")
 _HEAD = 2048  # bytes in which a page must say its charset
@@ -185,24 +186,17 @@ class _Reader:
         """A start tag, with its texts taken out."""
         parts: list[str | int] = []
         end = token.start
+        values = values_of(self.text, token) if token.name in _READ_BY_OTHERS else {}
         for name, start, stop in token.attributes:
             raw = self.text[start:stop]
             quote = raw[0] if raw[0] in "\"'" else ""
             value = unescape(raw[1:-1] if quote else raw)
-            if value.strip() and self._is_text(token, name):
+            if value.strip() and _is_text(token, name, values):
                 self.quotes[len(self.segments)] = (raw, quote or '"')
                 parts += [self.text[end:start], len(self.segments)]
                 self.segments.append(Segment(value))
                 end = stop
         return (*parts, self.text[end : token.end])
-
-    def _is_text(self, token: Token, name: str) -> bool:
-        values = values_of(self.text, token)
-        if token.name == "meta":
-            return name == "content" and any(values.get(said) in META for said in ("name", "property", "itemprop"))
-        if token.name == "input" and name == "value":
-            return values.get("type") in ("submit", "button", "reset")
-        return name in TEXTS or (name == "label" and token.name in ("option", "optgroup", "track"))
 
     def _end_block(self) -> None:
         segment = self.builder.segment()
@@ -212,6 +206,15 @@ class _Reader:
         else:
             self.layout += self.raw
         self.builder, self.raw, self.names, self.waiting = SpanBuilder(), [], [], Counter()
+
+
+def _is_text(token: Token, name: str, values: Mapping[str, str]) -> bool:
+    """Whether an attribute is a text. values: of all attributes, where they matter."""
+    if token.name == "meta":
+        return name == "content" and any(values.get(said) in META for said in ("name", "property", "itemprop"))
+    if token.name == "input" and name == "value":
+        return values.get("type") in ("submit", "button", "reset")
+    return name in TEXTS or (name == "label" and token.name in ("option", "optgroup", "track"))
 
 
 class Html:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # Names that Word, LibreOffice, pandoc and their users give to styles of code.
 _CODE = re.compile(
@@ -34,22 +34,43 @@ class Style:
     look: tuple[object, ...] = ()  # what tells it from others; of OpenDocument only, where spans have styles
 
 
+class _Resolved(NamedTuple):
+    """What a style is, with what it has of those it is based on."""
+
+    code: bool = False
+    hidden: bool | None = None
+    typed: bool | None = None
+
+
 class Styles(dict[str, Style]):
-    """Styles by key."""
+    """Styles by key. They are asked when all are there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._resolved: dict[str, _Resolved] = {}
 
     def is_code(self, key: str) -> bool:
-        return any(_CODE.fullmatch(style.name) for style in self._line(key))
+        return self._resolve(key).code
 
     def is_hidden(self, key: str) -> bool:
-        return next((style.hidden for style in self._line(key) if style.hidden is not None), False)
+        return bool(self._resolve(key).hidden)
 
     def is_typed(self, key: str) -> bool | None:
-        return next((style.typed for style in self._line(key) if style.typed is not None), None)
+        return self._resolve(key).typed
 
-    def _line(self, key: str) -> Iterable[Style]:
-        """A style, the one it is based on, and so on; a circle is walked once."""
-        seen = set()
-        while key in self and key not in seen:
-            seen.add(key)
-            yield self[key]
+    def _resolve(self, key: str) -> _Resolved:
+        """Each style once, however many are based on it; a circle is walked once."""
+        path: dict[str, None] = {}
+        while key in self and key not in path and key not in self._resolved:
+            path[key] = None
             key = self[key].parent
+        resolved = self._resolved.get(key, _Resolved())
+        for key in reversed(path):
+            style = self[key]
+            resolved = _Resolved(
+                resolved.code or bool(_CODE.fullmatch(style.name)),
+                resolved.hidden if style.hidden is None else style.hidden,
+                resolved.typed if style.typed is None else style.typed,
+            )
+            self._resolved[key] = resolved
+        return resolved
