@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,10 +13,9 @@ from docflat.formats.safe_reading import Encoding, read_text
 from docflat.formats.segments import Segment
 from docflat.support.punctuation import CLOSING, SENTENCE_ENDS
 
-_PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))+")
-_LINE = re.compile(r"(\s*)(.*\S)(\s*)")
 _MARK = re.compile(r"(?:[-*+•–]|\(?\w{1,3}[.)])\s")  # of a list
 _ENDS = tuple(SENTENCE_ENDS + ":;" + CLOSING)
+_Line = tuple[int, int, str]  # without the blanks around it: its start and end; the blanks before it
 NARROWEST = 30  # nobody wraps prose to less; shorter lines are verse, lists, addresses
 EARLIEST = 0.75  # of the width, where a line may end
 
@@ -34,7 +33,7 @@ class _Block:
 class ParsedTxt:
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.text, self.encoding = text, encoding
-        self.blocks = [block for match in _PARAGRAPH.finditer(text) for block in _blocks(text, *match.span())]
+        self.blocks = [block for lines in _paragraphs(text) for block in _blocks(text, lines)]
         self.segments: Sequence[Segment] = [
             Segment(text, kept=why_kept(text)) for text in map(self._joined, self.blocks)
         ]
@@ -61,20 +60,32 @@ class ParsedTxt:
         return ending.join(wrapper.wrap(text))[first:]
 
 
-def _blocks(text: str, start: int, end: int) -> list[_Block]:
+def _paragraphs(text: str) -> Iterator[list[_Line]]:
+    """Lines with no empty one between them."""
+    lines: list[_Line] = []
+    place = 0
+    for line in text.split("\n"):
+        if words := line.strip():
+            indent = line[: len(line) - len(line.lstrip())]
+            start = place + len(indent)
+            lines.append((start, start + len(words), indent))
+        elif lines:
+            yield lines
+            lines = []
+        place += len(line) + 1
+    if lines:
+        yield lines
+
+
+def _blocks(text: str, lines: Sequence[_Line]) -> list[_Block]:
     """The segments of a paragraph: all of it if it was wrapped, else every line."""
-    lines = []
-    for match in re.finditer(r"[^\n]+", text[start:end]):
-        line = _LINE.fullmatch(match[0])
-        assert line is not None
-        lines.append((start + match.start() + len(line[1]), start + match.end() - len(line[3]), line[1]))
     if not _is_wrapped(text, lines):
         return [_Block(first, last) for first, last, _ in lines]
     width = max(len(indent) + last - first for first, last, indent in lines)
     return [_Block(lines[0][0], lines[-1][1], width, lines[1][2])]
 
 
-def _is_wrapped(text: str, lines: Sequence[tuple[int, int, str]]) -> bool:
+def _is_wrapped(text: str, lines: Sequence[_Line]) -> bool:
     """Whether lines end where a width made them end: the next word would not have fitted, or hardly."""
     if len(lines) == 1:
         return False

@@ -21,7 +21,7 @@ from docflat.translation.draft_files import DraftDocument, DraftFile, TextPair, 
 
 _CODES = {"bpt", "ept", "ph", "x", "bx", "ex", "it", "ut"}  # what they hold is no text
 _TEXT = re.compile(
-    rb"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|(&[^;]*;|[\x00-\x7f]|[\xc0-\xff][\x80-\xbf]*)", re.DOTALL
+    rb"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|(&[^;&]*;|[\x00-\x7f]|[\xc0-\xff][\x80-\xbf]*)", re.DOTALL
 )
 _NAMES = {"http://www.w3.org/XML/1998/namespace": "xml"}
 

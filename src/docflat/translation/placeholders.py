@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -42,7 +43,6 @@ _DEEPEST_CHOICE = 20  # such messages in each other
 _COLUMNS = re.compile(r"(?<=\S)(?: {4,}| *\t[ \t]*)(?=\S)")
 _OPTION = re.compile(r"\s*(-{1,2}[A-Za-z?][^\n]{0,80}?)( {2,}| *\t[ \t]*)(?=\S)")
 # A line break, and a word before it that no text ends with: "The History of", "bread and".
-_BREAK = re.compile(rf"[^\S{LINE_BREAK}]*{LINE_BREAK}\s*")
 _LINK = re.compile(r"(?<!\w)[a-z]{1,3}$")
 _PLACEHOLDER = re.compile("|".join(_PATTERNS), re.IGNORECASE)
 STAND_IN = "XQ"
@@ -81,10 +81,21 @@ def find_joints(text: str) -> list[Range]:
     """
     joints = find_choices(text)
     gaps = [match.span() for match in _COLUMNS.finditer(text)]
-    gaps += [match.span() for match in _BREAK.finditer(text) if not _goes_on(text, *match.span())]
+    gaps += [gap for gap in _find_breaks(text) if not _goes_on(text, *gap)]
     if option := _OPTION.match(text):
         gaps.append(option.span(2))
     return join_ranges([*joints, *(gap for gap in gaps if not overlap(gap, joints))])
+
+
+def _find_breaks(text: str) -> Iterator[Range]:
+    """Line breaks with the blanks around them."""
+    end = 0
+    while (place := text.find(LINE_BREAK, end)) >= 0:
+        start = end + len(text[end:place].rstrip())
+        end = place
+        while end < len(text) and text[end].isspace():
+            end += 1
+        yield start, end
 
 
 def _goes_on(text: str, start: int, end: int) -> bool:
@@ -157,11 +168,14 @@ def _size(words: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
 
 def _trim(url: str) -> str:
     """Without what the sentence around it put there, such as a bracket that was opened before."""
-    while url and (
-        url.endswith(_AFTER_ADDRESS) or any(url[-1] == b and url.count(a) < url.count(b) for a, b in ("()", "[]", "{}"))
+    end = len(url)
+    counts = Counter(char for char in url if char in "()[]{}")
+    while end and (
+        url[end - 1] in _AFTER_ADDRESS or counts[url[end - 1]] > counts[_OPENERS.get(url[end - 1], url[end - 1])]
     ):
-        url = url[:-1]
-    return url
+        end -= 1
+        counts[url[end]] -= 1
+    return url[:end]
 
 
 def occurrences(part: str, text: str) -> list[int]:
@@ -212,17 +226,17 @@ def find_again(source: str, ranges: Sequence[Range], target: str) -> list[int] |
 
     None unless the translation has each of them exactly as often as the source.
     """
-    places: dict[str, list[tuple[int, int]]] = {}
+    places: dict[str, dict[int, int]] = {}
     for start, end in ranges:
         part = source[start:end]
         if part not in places:
             before, after = occurrences(part, source), occurrences(part, target)
             if len(before) != len(after):
                 return None
-            places[part] = list(zip(before, after, strict=True))
+            places[part] = dict(zip(before, after, strict=True))
     starts = []
     for start, end in ranges:
-        again = dict(places[source[start:end]]).get(start)
+        again = places[source[start:end]].get(start)
         if again is None:  # it is inside of a longer word
             return None
         starts.append(again)

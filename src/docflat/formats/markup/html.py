@@ -32,7 +32,7 @@ META = names(
 )
 _READ_BY_OTHERS = names("meta input")  # where other attributes say whether one is a text
 _LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.IGNORECASE)
-_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""")
+_CHARSET = re.compile(r"""charset\s*=[\s"']*([\w.:-]+)""")
 _HEAD = 2048  # bytes in which a page must say its charset
 
 
@@ -176,7 +176,7 @@ class _Reader:
             self.segments.append(Segment(raw, kept="translate=no"))
             return
         self.raw.append(raw)
-        shown = unescape(re.sub(r"<[^>]*>", "", raw))
+        shown = unescape(re.sub(r"<[^<>]*>", "", raw))
         if shown.strip():
             self.builder.opaque(shown, (raw,))
         else:

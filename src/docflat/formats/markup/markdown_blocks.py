@@ -15,7 +15,7 @@ from markdown_it.rules_inline import StateInline
 _FENCE = re.compile(r":{3,}")
 # `!!! note "Title"`, `=== "Tab"` (MkDocs): a line of markup, and blocks that are indented below it.
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?) ?[\w-]|=== ?\"")
-_NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*(?=\S)")  # `[^1]: the text of a footnote`, and indented blocks below it
+_NOTE = re.compile(r"\[\^[^\[\]\s]+\]:[ \t]*(?=\S)")  # `[^1]: the text of a footnote`, and indented blocks below it
 _DEFINITION = re.compile(r":[ \t]+(?=\S)")  # the second line of `Term` and `: What it means`
 # As GitHub finds them: "$5 and $6" is none. A number after a dollar is money if no other sign follows it.
 _FORMULA = re.compile(r"\$\$[^$]{1,1000}\$\$|\$(?![\s$])[^$\n]{0,500}?(?<![\s\\])\$(?![\d$])|\\\((?:.{1,500}?)\\\)")

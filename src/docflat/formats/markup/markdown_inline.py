@@ -31,7 +31,7 @@ _SPECIAL = re.compile(
 )
 _BLOCK_START = re.compile(r"(?m)^(?:#{1,6}(?=\s)|[-+*](?=\s)|>|=+$|-+$|\d{1,9}(?=[.)]\s))")
 _TASK = re.compile(r"\[[ xX]\] ")
-_FOOTNOTE = re.compile(r"(\[\^[^\]\s]+\])")
+_FOOTNOTE = re.compile(r"(\[\^[^\[\]\s]+\])")
 
 
 class LostPlace(Exception):
@@ -172,7 +172,7 @@ class InlineReader:
         end = self.content.find(closing.content, self.place)
         if end < 0:
             raise LostPlace
-        shown = re.sub("<[^>]*>", "", self.content[self.place : end])
+        shown = re.sub("<[^<>]*>", "", self.content[self.place : end])
         self.place = end + len(closing.content)
         raw = self.content[start : self.place]
         if shown.strip():

@@ -23,7 +23,6 @@ MOST_GAP = 1000  # milliseconds between cues of one sentence
 MOST_OVERLAP = 200  # captions that are on screen together are not one after the other
 _DASH = re.compile(r"[-‐–—][ \t\u00a0]*(?=[^\s\d-])")
 _APART = re.compile(r"\[.*\]|\(.*\)|（.*）|♪.*|#.*#")  # a sound, a song
-_LAST_WORD = re.compile(r"[^\W\d_]+$")
 
 
 @dataclass(frozen=True)
@@ -208,8 +207,10 @@ def _continues(last: Turn, turn: Turn, cues: Sequence[Cue], in_capitals: bool, r
     if continued is not None:
         return continued
     # A capital may be a name, or any noun in German. After a title or a sign, it starts a sentence.
-    word = _LAST_WORD.search(last.text)
-    return first.isupper() and word is not None and (in_capitals or word[0][0].islower())
+    start = len(last.text)
+    while start and last.text[start - 1].isalpha():
+        start -= 1
+    return first.isupper() and start < len(last.text) and (in_capitals or last.text[start].islower())
 
 
 def make_segment(group: Sequence[Turn]) -> Segment:
