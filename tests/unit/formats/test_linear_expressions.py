@@ -19,8 +19,11 @@ import docflat.formats
 import docflat.translation
 
 SEARCHES = {"search", "finditer", "findall", "sub", "split", "subn"}
-# What these search has been read by a parser, or the first thing in it that does not fit ends the reading.
+# What these search is short, or a parser has read it, or the first thing in it that does not fit ends the reading.
 READ_BEFORE = {
+    "translation.repairs.numbers_german._LABELLED": "the last 200 characters",
+    "translation.sentences._SPELLED": "the last 60 characters",
+    "translation.sentences._ORDINAL": "the last 60 characters",
     "formats.catalogues.apple_strings._TOKEN": "a string or comment that stays open is refused where it starts",
     "formats.catalogues.json._TOKEN": "valid JSON: no string stays open",
     "formats.positioned_xml._ATTRIBUTE": "a tag that expat has read: each name has a value",

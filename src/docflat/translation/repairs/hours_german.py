@@ -25,7 +25,7 @@ _WORDS = [
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _NO_HOUR = re.compile(
     rf"\b{_MONTH}\.? [0-9]+(?:st|nd|rd|th)?\b|\b[0-9]+(?:st|nd|rd|th)?(?: of)? {_MONTH}|\b[0-9]+(?:st|nd|rd|th)\b"
-    r"|[$€£][0-9]+|[0-9]+[.,][0-9]+|[0-9]+ ?(?:%|percent)",
+    r"|[$€£][0-9]+|(?<![0-9])[0-9]+(?:[.,][0-9]+| ?(?:%|percent))",
     re.IGNORECASE,
 )
 
