@@ -7,11 +7,10 @@ which CPUs multiply several times as fast. Embeddings, norms, attention and ever
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +29,6 @@ Rounded = tuple[Tensor, Tensor]  # a matrix in int8, and the scale of each row
 Known = Mapping[Tensor, Rounded]  # parameters that are in 8 bits already; they themselves need not have values
 NOTHING: Known = {}
 
-MANY = 8192  # outputs, such as those of a vocabulary
 # What the layers of every system are asked for as a whole; of the attention to the source, parts are.
 WHOLE = (
     "attention.qkv",
@@ -40,7 +38,6 @@ WHOLE = (
     "feed_forward.inner",
     "feed_forward.outer",
 )
-_alone = threading.Lock()
 
 
 class Int8Weight:
@@ -48,25 +45,24 @@ class Int8Weight:
 
     def __init__(self, rounded: Tensor, scale: Tensor, bias: Tensor | None) -> None:
         """rounded (outputs, inputs) int8, scale (outputs,)."""
-        engine = torch.backends.quantized.engine
-        with _alone, warnings.catch_warnings():  # which is nothing for several threads at a time
-            warnings.simplefilter("ignore")  # torch warns that quantised tensors may be replaced one day
-            zero = torch.zeros(len(scale), dtype=torch.long)
-            matrix = torch._make_per_channel_quantized_tensor(rounded, scale.double(), zero, 0)
-        try:
-            # Of the two kernels, the one is twice as fast for the tens of thousands of outputs of a vocabulary.
-            if len(scale) >= MANY and "onednn" in torch.backends.quantized.supported_engines:
-                torch.backends.quantized.engine = "onednn"
-            self.packed = torch.ops.quantized.linear_prepack(matrix, bias)
-        finally:
-            torch.backends.quantized.engine = engine
+        self.packed = torch.ops.onednn.qlinear_prepack(rounded.contiguous(), None)
+        self.scale, self.zeros = scale.contiguous(), torch.zeros(len(scale), dtype=torch.int32)
+        self.bias = None if bias is None else bias.contiguous()
         # Without these instructions sums of products overflow 16 bits: inputs then have 7 bits.
-        self.reduce_range = not torch.cpu._is_vnni_supported()
+        self.steps = 255 if torch.cpu._is_vnni_supported() else 127
 
     def __call__(self, x: Tensor, relu: bool = False) -> Tensor:
         """(..., inputs) -> (..., outputs)."""
-        product = torch.ops.quantized.linear_relu_dynamic if relu else torch.ops.quantized.linear_dynamic
-        return product(x, self.packed, self.reduce_range)
+        shape = (*x.shape[:-1], len(self.scale))
+        if not x.numel():
+            return x.new_zeros(shape)
+        low, high = (float(end) for end in torch.aminmax(x))
+        step = max(max(high, 0.0) - min(low, 0.0), 1e-12) / self.steps
+        zero = round(-min(low, 0.0) / step)
+        numbers = x.reshape(-1, x.shape[-1]).mul(1 / step).add_(zero + 0.5).clamp_(0, self.steps).to(torch.uint8)
+        quantized = (numbers, step, zero, self.packed, self.scale, self.zeros, self.bias)
+        made = torch.ops.onednn.qlinear_pointwise(*quantized, 1.0, 0, torch.float32, "relu" if relu else "none", [], "")
+        return cast("Tensor", made).view(shape)
 
 
 def rounded(linear: nn.Linear, known: Known) -> Rounded:
@@ -153,7 +149,7 @@ class Int8Embedding(Embedding):
 
 def has_int8() -> bool:
     """Whether this build of torch has int8 products for this processor."""
-    return hasattr(torch.ops.quantized, "linear_dynamic") and torch.backends.quantized.engine != "none"
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.onednn, "qlinear_pointwise")
 
 
 def quantize(model: Transformer, known: Known = NOTHING) -> None:
@@ -193,8 +189,7 @@ def _needed(model: Transformer) -> Iterator[tuple[Int8Linear, int, int]]:
                 parts = [(0, size)] if name in WHOLE else []
                 if name == "source_attention.qkv":  # of the target queries, of the source keys and values
                     parts = [(0, third), (third, size)]
-                # What has many chooses its kernel for the whole process: not beside others.
-                yield from ((part, start, end) for start, end in parts if end - start < MANY)
+                yield from ((part, start, end) for start, end in parts)
 
 
 def load_int8(folder: Path) -> ModelFolder:
