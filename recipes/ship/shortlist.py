@@ -163,7 +163,9 @@ def choose_words(options: argparse.Namespace) -> None:
         "words": target[chosen].astype(np.uint16),
         "frequent": frequent.astype(np.uint16),
     }
-    save_file(arrays, options.out)
+    others = np.setdiff1d(np.arange(size), frequent)
+    sample = np.random.default_rng(1).permutation(others)[: options.sample]
+    save_file(arrays | {"sample": np.sort(sample).astype(np.uint16)}, options.out)
     print(f"{len(chosen)} pairs of words, {options.out.stat().st_size} bytes")
 
 
@@ -187,6 +189,8 @@ def main() -> None:
     choosing.add_argument("--counts", type=Path, required=True)
     choosing.add_argument("--out", type=Path, required=True)
     choosing.add_argument("--frequent", type=int, default=1500, help="words of the target that every sentence gets")
+    standing = "words that stand for those that are not listed, in the sum that probabilities are parts of"
+    choosing.add_argument("--sample", type=int, default=1000, help=standing)
     choosing.add_argument("--share", type=float, default=0.0005, help="of a source word, that a word must have")
     choosing.add_argument("--most", type=int, default=2_500_000, help="bytes of the file")
     options = parser.parse_args()

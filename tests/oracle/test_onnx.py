@@ -276,6 +276,22 @@ def test_with_a_shortlist_rows_become_their_own_words_whatever_is_beside_them(in
         assert len(one.tokens) > 0
 
 
+def test_unlisted_words_count_by_a_sample() -> None:
+    """Where all of them are in the sample, probabilities are those of all words."""
+    documents = some_documents()
+    engine = on_onnx(torch_model("sent2sent"), int8=False)
+    listed = np.arange(MASK + 1, TEXT_SIZE, 2)
+    starts = np.zeros(TEXT_SIZE + 1, dtype=np.int64)
+    engine.shortlist = Shortlist(starts, starts[:0], listed, np.arange(MASK + 1, TEXT_SIZE))
+    drafts = passes(engine, "sent2sent").drafts(documents, lambda _: None)
+    tokens = [[draft.tokens for draft in document] for document in drafts]
+    scores = passes(engine, "sent2sent").score(documents, tokens)
+    for document, scored, sources in zip(drafts, scores, documents, strict=True):
+        for draft, numbers, source in zip(document, scored, sources, strict=True):
+            np.testing.assert_allclose(draft.log_probabilities, numbers, **CLOSE)
+            assert set(draft.tokens) <= {*listed.tolist(), *source}
+
+
 @pytest.mark.parametrize("positive", [False, True])
 def test_a_product_in_int8_is_that_of_whole_numbers(positive: bool) -> None:
     rng = np.random.default_rng(0)

@@ -49,6 +49,17 @@ def test_a_product_is_that_of_the_rounded_numbers() -> None:
     assert int8(x[None]).shape == (1, 7, 96)
 
 
+def test_products_need_no_quantised_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which torch has declared deprecated."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a quantised tensor")
+
+    monkeypatch.setattr(torch, "_make_per_channel_quantized_tensor", refuse)
+    assert Int8Linear(SplitLinear(64, 96))(torch.randn(7, 64)).shape == (7, 96)
+    assert Int8Linear(SplitLinear(64, 96))(torch.randn(0, 64)).shape == (0, 96)
+
+
 def logits_of(model: Transformer, variant: str) -> torch.Tensor:
     batch, _ = batch_of(random_documents(np.random.default_rng(0), [4, 3]), VARIANTS[variant][0])
     with torch.inference_mode():

@@ -26,6 +26,7 @@ states (rows * hypotheses, dim): of the decoder. count (1,): how many words are 
 columns (dim, listed), scale and logits_bias: as the graph `listed` makes them, those that it makes. There are a whole
 number of stretches of 40 words; those that fill the last one up are unlisted.
 unlisted (rows, 1, listed): 0 for words that a row can become, minus infinity for those that only others can.
+weights (rows, 1, listed): the logarithm of how many words each stands for in the sum that log-probabilities are of.
 best, words (states, count): log-probabilities of the best words that are text, and these, counted in the list from 0;
 ends (states,): of </s>."""
 
@@ -164,14 +165,16 @@ def shortlist_graph(weights: Weights, sizes: ModelSizes, vocabulary: Vocabulary)
     unlisted = graph.input("unlisted", FLOAT, "rows", 1, "listed")
     rows, listed = (graph.add("Slice", graph.add("Shape", unlisted), graph.ints(n), graph.ints(n + 1)) for n in (0, 2))
     by_row = graph.add("Reshape", logits, graph.add("Concat", rows, graph.ints(-1), listed, axis=0))
-    logits = graph.add(
-        "Reshape", graph.add("Add", by_row, unlisted), graph.add("Concat", graph.ints(-1), listed, axis=0)
+    weights_of_words = graph.input("weights", FLOAT, "rows", 1, "listed")
+    by_state = graph.add("Concat", graph.ints(-1), listed, axis=0)
+    logits, weighted = (
+        graph.add("Reshape", graph.add("Add", by_row, change), by_state) for change in (unlisted, weights_of_words)
     )
     # Where in the list a row's words stand depends on the other rows. In float64 the sum does not, as far as a float32
     # can tell.
     last = graph.ints(1)
-    largest = graph.add("ReduceMax", logits, last, keepdims=1)
-    shares = graph.add("Exp", graph.add("Sub", logits, largest))
+    largest = graph.add("ReduceMax", weighted, last, keepdims=1)
+    shares = graph.add("Exp", graph.add("Sub", weighted, largest))
     total = graph.add("ReduceSum", graph.add("Cast", shares, to=DOUBLE), last, keepdims=1)
     total = graph.add("Add", graph.add("Cast", graph.add("Log", total), to=SINGLE), largest)
     ends = graph.add("Gather", logits, graph.constant(vocabulary.eos, INT64), axis=1)

@@ -49,12 +49,14 @@ class Head(Binding):
         for name, array in inputs.items():
             self.read(name, array)
         if shortlist is not None:
-            self.read("unlisted", shortlist.unlisted)
+            self.read("unlisted", np.ascontiguousarray(shortlist.unlisted))
+            self.read("weights", np.ascontiguousarray(shortlist.weights))
 
     def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
         if self.shortlist is not None:
-            self.read("unlisted", np.ascontiguousarray(self.arrays["unlisted"][rows]))
+            for name in ("unlisted", "weights"):
+                self.read(name, np.ascontiguousarray(self.arrays[name][rows]))
 
     def start(self, states: Array, count: int) -> None:
         """Read from and write to arrays of this size."""
