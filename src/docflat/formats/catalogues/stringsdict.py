@@ -26,7 +26,7 @@ class StringsDict:
             raise InputError("is no property list with a <dict>", file)
         strings = [
             XmlString(element, "" if _VARIABLE.sub("", element.text()).strip() else "only a variable", _FLAGS)
-            for element in _find(top)
+            for element in sorted(_find(top), key=lambda element: element.start)
             if element.inner_end > element.inner
         ]
         if not strings:

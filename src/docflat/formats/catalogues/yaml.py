@@ -36,7 +36,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER = yaml.SafeLoader("")
 # Starts in a way that begins nothing else, and has nothing that ends a plain value.
 _PLAIN = re.compile(r"[^\W_](?:[^:#\n,\[\]{}]|:(?!\s|$)|(?<!\s)#)*")
-_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
 class YamlStrings(StringsInPlace):
@@ -156,8 +156,11 @@ def write_scalar(value: str, raw: str) -> str:
         return "'" + value.replace("'", "''") + "'"
     if raw[:1] not in ("'", '"') and _is_plain(value, raw):
         return value
-    quoted = json.dumps(value, ensure_ascii=False)
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+    return _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def _is_plain(value: str, raw: str) -> bool:
@@ -171,9 +174,11 @@ def _write_block(value: str, raw: str) -> str:
     lines = raw.split("\n")
     filled = [number for number, line in enumerate(lines) if number and line.strip()]
     if not filled:
-        return json.dumps(value, ensure_ascii=False)
+        return _quoted(value)
     indent = re.match(r"[ ]*", lines[filled[0]])
     assert indent is not None
     head, tail = lines[0].replace(">", "|", 1).rstrip("\r"), lines[filled[-1] + 1 :]
+    if _UNSEEN.search(value) or value[:1].isspace():  # a block would not say these, or take blanks for its indent
+        return "\n".join([_quoted(value) + ("\r" if newline == "\r\n" and tail else ""), *tail])
     said = [f"{indent[0]}{line}" if line else "" for line in value.rstrip("\n").split("\n")]
     return "\n".join([newline.join([head, *said]) + ("\r" if newline == "\r\n" and tail else ""), *tail])
