@@ -18,7 +18,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 50  # rows by which the delimiter is known
 _SEP = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)  # in which Excel tells itself
 _QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
-_SENTENCE = re.compile(r"(?<![^\W\d_])[^\W\d_]+[,;:]?\s+[^\W\d_]")  # two words next to each other: no code, no name of a file
+_SENTENCE = re.compile(r"(?<![^\W\d_])[^\W\d_]+[,;:]?\s+[^\W\d_]")  # two words beside each other: no code, no file name
 _SHOWN = 12  # names of columns in a message
 
 
