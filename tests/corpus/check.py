@@ -34,7 +34,7 @@ TARGET = {"target_language": "de", "redo": "all", "keys": ("*",), "columns": ("*
 
 
 def mark(sentence: str) -> str:
-    return " ".join(f"<{word}>" if word.isalpha() else word for word in sentence.split())
+    return " ".join(f"⟨{word}⟩" if word.isalpha() else word for word in sentence.split())
 
 
 def reverse(sentence: str) -> str:
@@ -97,6 +97,8 @@ def check(path: Path) -> Outcome:
 
 def _check(path: Path, outcome: Outcome) -> None:
     options = {name: TARGET[name] for name in options_of(path) if name in TARGET}
+    if outcome.kind in (".yml", ".yaml"):  # all keys are under its language
+        options.pop("target_language")
     try:
         data = read_file(path)
         parsed = find_format(path, **options).read(data, path.name)
@@ -117,7 +119,11 @@ def _check(path: Path, outcome: Outcome) -> None:
                 continue
             written = parsed.render(segments)
             again = find_format(path, **options).read(written, path.name) if outcome.kind != ".pdf" else parsed
-            if name == "marked" and outcome.kind not in BILINGUAL and (lost := _texts(segments) - _texts(again.segments)):
+            if (
+                name == "marked"
+                and outcome.kind not in BILINGUAL
+                and (lost := _texts(segments) - _texts(again.segments))
+            ):
                 outcome.faults.append((f"{name}: other text", f"{len(lost)}: {min(lost)[:160]!r}"))
             if before is not None:
                 _compare(name, before, structure_of(written, path), outcome)

@@ -206,9 +206,8 @@ def _stringsdict(data: bytes) -> Structure:
 
 def _csv(data: bytes) -> Structure:
     text = data.decode("utf-8-sig")
-    dialect = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
-    dialect.doublequote = True
-    rows = list(csv.reader(io.StringIO(text, newline=""), dialect))
+    dialect = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")  # what it says of quotes is a guess
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter))
     return Counter((number, len(row)) for number, row in enumerate(rows))
 
 

@@ -171,6 +171,18 @@ def test_another_reader_finds_the_same_keys_and_other_values() -> None:
     assert [new[key] for key in kept] == [own[key] for key in kept]
 
 
+def test_a_block_whose_first_line_is_indented_is_quoted() -> None:
+    text = "en:\n  a: |\n    One {\n      two\n  b: |2\n      Deep in\n    it\n  c: x\n"
+    parsed = read(text, "x.yml")
+    new = [
+        Segment(f"Ä {one.text}", tuple(Span(s.start + 2, s.end + 2, s.tag, s.opaque) for s in one.spans))
+        for one in parsed.segments
+    ]
+    written = load(parsed.render(new).decode())["en"]
+    assert (written["a"], written["b"]) == ("Ä One {\n  Ä two\n", "  Ä Deep in\nit\n")
+    assert write_scalar("  a\nb", "|\n    old\n") == '"  a\\nb"\n'
+
+
 def test_keys_say_what_is_translated_where_no_language_does() -> None:
     text = "image: nginx latest\nparts:\n  - title: A title\n    name: a name\n"
     with pytest.raises(InputError, match="neither its first key nor its name is a language"):

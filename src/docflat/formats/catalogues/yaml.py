@@ -173,8 +173,10 @@ def _write_block(value: str, raw: str) -> str:
     newline = "\r\n" if "\r\n" in raw else "\n"
     lines = raw.split("\n")
     filled = [number for number, line in enumerate(lines) if number and line.strip()]
-    if not filled:
-        return _quoted(value)
+    if not filled or re.search(r"[1-9]", lines[0].partition("#")[0]) or re.match(r"\s", value):
+        # An indentation that is said, or that the first line does not show: quoted, it needs none.
+        last = filled[-1] + 1 if filled else len(lines) - 1
+        return "\n".join([_quoted(value) + ("\r" if newline == "\r\n" else ""), *lines[last:]])
     indent = re.match(r"[ ]*", lines[filled[0]])
     assert indent is not None
     head, tail = lines[0].replace(">", "|", 1).rstrip("\r"), lines[filled[-1] + 1 :]
