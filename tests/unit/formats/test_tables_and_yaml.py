@@ -183,6 +183,11 @@ def test_a_block_whose_first_line_is_indented_is_quoted() -> None:
     assert write_scalar("  a\nb", "|\n    old\n") == '"  a\\nb"\n'
 
 
+def test_a_brace_at_the_start_of_a_plain_value_is_quoted() -> None:
+    assert write_scalar("{0} ruby", "ruby {0}") == '"{0} ruby"'
+    assert write_scalar("rubin {0}", "ruby {0}") == "rubin {0}"
+
+
 def test_keys_say_what_is_translated_where_no_language_does() -> None:
     text = "image: nginx latest\nparts:\n  - title: A title\n    name: a name\n"
     with pytest.raises(InputError, match="neither its first key nor its name is a language"):

@@ -165,7 +165,9 @@ def _quoted(value: str) -> str:
 
 def _is_plain(value: str, raw: str) -> bool:
     bare = re.sub(r"[,\[\]{}]", "", value) if re.search(r"[,\[\]{}]", raw) else value
-    return bool(value == value.strip() and _PLAIN.fullmatch(bare) and _is_text_as(value)) and not _UNSEEN.search(value)
+    return bool(
+        value == value.strip() and value[:1] == bare[:1] and _PLAIN.fullmatch(bare) and _is_text_as(value)
+    ) and not _UNSEEN.search(value)
 
 
 def _write_block(value: str, raw: str) -> str:
