@@ -175,8 +175,8 @@ def _write_block(value: str, raw: str) -> str:
     newline = "\r\n" if "\r\n" in raw else "\n"
     lines = raw.split("\n")
     filled = [number for number, line in enumerate(lines) if number and line.strip()]
-    if not filled or re.search(r"[1-9]", lines[0].partition("#")[0]) or re.match(r"\s", value):
-        # An indentation that is said, or that the first line does not show: quoted, it needs none.
+    if not filled or re.search(r"[1-9]", lines[0].partition("#")[0]):
+        # An indentation that is said is not known here: quoted, a text needs none.
         last = filled[-1] + 1 if filled else len(lines) - 1
         return "\n".join([_quoted(value) + ("\r" if newline == "\r\n" else ""), *lines[last:]])
     indent = re.match(r"[ ]*", lines[filled[0]])
