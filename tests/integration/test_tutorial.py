@@ -33,7 +33,7 @@ def follow(path: str, folder: Path) -> str:
 def test_a_translator(tmp_path: Path) -> None:
     said = follow("a translator", tmp_path)
     assert "**Lampe**" in said
-    assert re.search("Sie (?:ist|besteht) aus Glas", said)  # the verb differed between two installations
+    assert re.search("Sie (?:ist|besteht) aus Glas", said)  # the verb differed between two commits
     assert "without context" in said
     assert "translated again" in said
     assert "Sie wurde in Wien hergestellt" in said
