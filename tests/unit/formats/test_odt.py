@@ -8,6 +8,8 @@ import re
 import pytest
 from office_files import ODT, ODT_TYPE, odt, pack, read, texts, translate, unpack
 
+from docflat.support.errors import InputError
+
 
 def content(data: bytes) -> str:
     return re.sub(".*<office:text>(.*)</office:text>.*", r"\1", unpack(data)["content.xml"].decode(), flags=re.DOTALL)
@@ -102,3 +104,17 @@ def test_open_document_in_whole() -> None:
     assert next(iter(unpack(out))) == "mimetype"
     parsed = read(data, "x.odt")
     assert parsed.render(parsed.segments) == data
+
+
+def test_a_manifest_that_names_a_dtd_is_read_and_entities_are_not() -> None:
+    parts = unpack(odt("<text:p>One</text:p>"))
+    manifest = parts["META-INF/manifest.xml"].decode()
+    start = manifest.index("?>") + 2 if manifest.startswith("<?xml") else 0
+    for doctype, is_read in (('<!DOCTYPE m SYSTEM "Manifest.dtd">', True), ('<!DOCTYPE m [<!ENTITY a "b">]>', False)):
+        parts["META-INF/manifest.xml"] = (manifest[:start] + doctype + manifest[start:]).encode()
+        data = pack({name: bytes(part) for name, part in parts.items()})
+        if is_read:
+            assert texts(data, "x.odt") == ["One"]
+        else:
+            with pytest.raises(InputError, match="document type declaration"):
+                texts(data, "x.odt")

@@ -75,7 +75,8 @@ class Office:
     def part(self, name: str) -> Xml:
         """A part that there is."""
         if name not in self._parts:
-            self._parts[name] = Xml(self.members[name], f"{self._file} ({name})", self._prefixes)
+            old = name == "META-INF/manifest.xml"  # OpenOffice named a DTD there, which nobody needs to read
+            self._parts[name] = Xml(self.members[name], f"{self._file} ({name})", self._prefixes, doctype=old)
         return self._parts[name]
 
     def add(self, places: Sequence[Place]) -> None:
