@@ -177,7 +177,10 @@ def change_tree(root: Node, random: Random, escape: Callable[[str], str]) -> Non
     elif do == 4:
         other, other_number = random.choice(places)
         moved = other[1][other_number] if other_number < len(other[1]) else ""
-        parent[1].insert(number, moved if isinstance(moved, str) else copy(moved))
+        try:
+            parent[1].insert(number, moved if isinstance(moved, str) else copy(moved))
+        except RecursionError:  # it was nested too deep by another change
+            return
     elif do == 5 and not isinstance(child, str):
         wrapped: Node | str = child
         for _ in range(size_of_burst(random)):
