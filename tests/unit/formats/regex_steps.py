@@ -43,6 +43,8 @@ class Matcher:
         self.nodes = list(parser.parse(source, pattern.flags & ~re.UNICODE))
         self.flags = pattern.flags
         self.steps = 0
+        self._known: dict[tuple[int, str], bool] = {}  # by the identity of what the parser read, which stays
+        self._lists: dict[int, list[Node]] = {}
 
     def count(self, text: str, anchored: bool) -> int:
         """Steps to find all matches in a text, or to try the start of it alone."""
@@ -53,6 +55,18 @@ class Matcher:
                 break
             place = max(place + 1, end) if end is not None else place + 1
         return self.steps
+
+    def fits(self, node: Node, char: str) -> bool:
+        """is_char for a node of the expression, which is asked the same again and again."""
+        key = (id(node), char)
+        if key not in self._known:
+            self._known[key] = self.is_char(node, char)
+        return self._known[key]
+
+    def nodes_of(self, sequence: Any) -> list[Node]:
+        if id(sequence) not in self._lists:
+            self._lists[id(sequence)] = list(sequence)
+        return self._lists[id(sequence)]
 
     def is_char(self, node: Node, char: str) -> bool:
         op, value = node
@@ -83,7 +97,7 @@ class Matcher:
             return
         op, value = nodes[index]
         if op in _ONE_CHAR:
-            if at < len(text) and self.is_char(nodes[index], text[at]):
+            if at < len(text) and self.fits(nodes[index], text[at]):
                 yield from self._match(nodes, index + 1, text, at + 1, groups)
         elif op in _REPEATS:
             ends = self._repeat(op, value, text, at, groups)
@@ -93,7 +107,7 @@ class Matcher:
             if self._is_at(value, text, at):
                 yield from self._match(nodes, index + 1, text, at, groups)
         elif op in (ops.ASSERT, ops.ASSERT_NOT):
-            inside = list(value[1])
+            inside = self.nodes_of(value[1])
             start = at if value[0] > 0 else at - value[1].getwidth()[0]
             found = start >= 0 and next(self._match(inside, 0, text, start, dict(groups)), None) is not None
             if found == (op is ops.ASSERT):
@@ -104,12 +118,12 @@ class Matcher:
 
     def _group(self, op: Any, value: Any, text: str, at: int, groups: dict[int, str]) -> Iterator[int]:
         if op is ops.SUBPATTERN:
-            for end in self._match(list(value[3]), 0, text, at, groups):
+            for end in self._match(self.nodes_of(value[3]), 0, text, at, groups):
                 groups[value[0]] = text[at:end]
                 yield end
         elif op is ops.BRANCH:
             for branch in value[1]:
-                yield from self._match(list(branch), 0, text, at, groups)
+                yield from self._match(self.nodes_of(branch), 0, text, at, groups)
         elif op is ops.GROUPREF:
             if text.startswith(groups.get(value, "\0"), at):
                 yield at + len(groups[value])
@@ -120,10 +134,10 @@ class Matcher:
 
     def _repeat(self, op: Any, value: Any, text: str, at: int, groups: dict[int, str]) -> Iterator[int]:
         least, most, body = value
-        nodes = list(body)
+        nodes = self.nodes_of(body)
         if len(nodes) == 1 and nodes[0][0] in _ONE_CHAR:  # as sre does it: to the end, then back
             end = at
-            while end < len(text) and end - at < most and self.is_char(nodes[0], text[end]):
+            while end < len(text) and end - at < most and self.fits(nodes[0], text[end]):
                 end += 1
                 self.steps += op is not ops.MIN_REPEAT
             ends = range(at + least, end + 1)

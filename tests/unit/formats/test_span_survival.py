@@ -247,3 +247,26 @@ def test_marks_of_other_formats_survive(name: str, text: str, model: str):
     assert Counter(marks.findall(translated)) == Counter(marks.findall(text))
     if name == "x.md":  # marks around nothing would be stars
         assert "*" not in MarkdownIt("commonmark").render(new)
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name != "nothing"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '**No "click"**: "select"',
+        '~~No "click"~~: "select"',
+        "**Always wrap in `:where()`**: do it now.",
+        "- **Explicit:** Use the skill to...",
+        "# *Read first:* all of (it)",
+        "| **Read first:** a file |\n| --- |\n| *(all)* of it. |",
+    ],
+)
+def test_marks_of_markdown_are_read_as_marks_wherever_they_stand(text: str, model: str):
+    """Beside a letter, stars that have a sign on their other side are no marks: the page would show them."""
+    before, after = (
+        lxml.html.document_fromstring(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(one))
+        for one in (text, translate("a.md", text.encode(), MODELS[model]).decode())
+    )
+    for name in ("em", "strong", "s", "code"):
+        assert len(after.findall(f".//{name}")) == len(before.findall(f".//{name}"))
+    assert not re.search("[*~]", after.text_content())

@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 import pytest
+import yaml as pyyaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -186,6 +187,12 @@ def test_a_block_whose_first_line_is_indented_is_quoted() -> None:
 def test_a_brace_at_the_start_of_a_plain_value_is_quoted() -> None:
     assert write_scalar("{0} ruby", "ruby {0}") == '"{0} ruby"'
     assert write_scalar("rubin {0}", "ruby {0}") == "rubin {0}"
+
+
+def test_norwegian_is_not_written_as_false() -> None:
+    for key in ("en", '"en"'):
+        text = shout(read(f"{key}:\n  a: Hello there\n", "x.yml", target_language="no"))
+        assert list(pyyaml.safe_load(text)) == ["no"]
 
 
 def test_keys_say_what_is_translated_where_no_language_does() -> None:

@@ -53,7 +53,7 @@ class YamlStrings(StringsInPlace):
             return data
         text = data[len(self.encoding.mark) :].decode(self.encoding.name)
         start, end = self.root
-        return self.encoding.write(text[:start] + self.language + text[end:])
+        return self.encoding.write(text[:start] + write_scalar(self.language, text[start:end]) + text[end:])
 
 
 class Yaml:

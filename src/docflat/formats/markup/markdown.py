@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,14 +16,14 @@ from docflat.formats.markup.html import ParsedHtml
 from docflat.formats.markup.markdown_inline import InlineReader, LostPlace, escape_markdown, escape_start, inline_parser
 from docflat.formats.markup.tags import Tag, Template, write_markup
 from docflat.formats.safe_reading import Encoding, check_text, read_text
-from docflat.formats.segments import Segment
+from docflat.formats.segments import Segment, Span
 from docflat.support.errors import InputError
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
 _ALERT = re.compile(r"\[![\w-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
 MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
-_MARKS = {(mark,) for mark in ("*", "**", "_", "__", "~~", "~")}
+_MARKS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "s"}  # the elements that they are
 KEPT = {"fence": "code", "code_block": "code"}
 
 
@@ -151,7 +152,7 @@ class ParsedMarkdown:
             signs = re.escape(self.escaped[number])
             return re.sub(rf"[{signs}\\]", lambda match: "\\" + match[0], segments[number].text)
 
-        parts, end = [], 0
+        parts, end, parser = [], 0, inline_parser()
         for block in self.blocks:
             if isinstance(block, _Part):
                 own_part = segments[block.first : block.first + len(block.parsed.segments)]
@@ -165,7 +166,7 @@ class ParsedMarkdown:
             if new == own and all(segments[number] == self.segments[number] for number in inner):
                 parts.append(self.text[block.start : block.end])
             else:
-                parts.append(self._written(block, write_markup(_without_empty_marks(new), escape_markdown, fill)))
+                parts.append(self._written(block, _write(_without_empty_marks(new), fill, parser)))
             end = block.end
         return self.encoding.write("".join([*parts, self.text[end:]]))
 
@@ -189,13 +190,32 @@ def _parts(token: Token, parser: MarkdownIt, known: dict[str, Any]) -> Iterator[
             yield part.copy(map=[token.map[0] + number, token.map[1]], content=content)
 
 
+def _is_mark(span: Span) -> bool:
+    return len(span.tag.before) == 1 and span.tag.before[0] in _MARKS and bool(span.tag.after)
+
+
 def _without_empty_marks(segment: Segment) -> Segment:
     """Stars around nothing would be read as stars."""
     spans = tuple(
-        replace(span, tag=Tag(())) if span.start == span.end and span.tag.before in _MARKS and span.tag.after else span
-        for span in segment.spans
+        replace(span, tag=Tag(())) if span.start == span.end and _is_mark(span) else span for span in segment.spans
     )
     return replace(segment, spans=spans)
+
+
+def _write(segment: Segment, fill: Callable[[Template], str], parser: MarkdownIt) -> str:
+    """A segment as Markdown. Stars cannot stand everywhere, as in `a**(b)**c`: there HTML says the same."""
+    text = write_markup(segment, escape_markdown, fill)
+    wanted = Counter(_MARKS[str(span.tag.before[0])] for span in segment.spans if _is_mark(span))
+    if not wanted:
+        return text
+    tokens = parser.parseInline(text)[0].children or []
+    if not wanted - Counter(token.tag for token in tokens if token.nesting == 1):
+        return text
+    spans = []
+    for span in segment.spans:
+        name = _MARKS[str(span.tag.before[0])] if _is_mark(span) else ""
+        spans.append(replace(span, tag=Tag((f"<{name}>",), (f"</{name}>",))) if name else span)
+    return write_markup(replace(segment, spans=tuple(spans)), escape_markdown, fill)
 
 
 class Markdown:
