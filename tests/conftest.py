@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from torch import Tensor
 
 from docflat.data.batches import DocumentBatches, Plan
@@ -26,6 +27,10 @@ from docflat.model.transformer import Transformer
 from docflat.systems import SYSTEMS, System
 from docflat.systems.docflat import FlatBatchAttention
 from docflat.systems.gtrans import GTrans
+
+# A busy machine is no fault: nothing fails by the clock.
+settings.register_profile("docflat", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("docflat")
 
 PAD, BOS, EOS, MASK = range(4)
 TEXT_SIZE, INDEX_TOKENS = 24, 6
