@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from docflat.formats import find_format, options_of
 from docflat.formats.catalogues.json import ALL, KEYS
@@ -21,7 +21,8 @@ from docflat.service.tagged_texts import TagRules, read_tagged
 from docflat.service.together import run_together
 from docflat.support.atomic import write_whole
 from docflat.translation.files import PlannedFile, plan_file, translate_segments, write_translation
-from docflat.translation.repairing import Translates, translate_and_repair
+from docflat.translation.repairing import Translates as TranslatesFiles
+from docflat.translation.repairing import translate_and_repair
 from docflat.translation.side_by_side import mark_changes
 
 Done = Callable[[int], None]
@@ -31,6 +32,13 @@ Stretch = tuple[str, str | None]  # of a translation, and what stands there with
 _AT_A_TIME = 64  # texts that are not related, in one call of the engine
 _MOST_SHOWN = 20  # sentences of a report that have other numbers or terms than they should
 ALONE: dict[str, Any] = {"mode": "sentence"}  # decoding settings of a sentence without context
+
+
+class Translates(TranslatesFiles, Protocol):
+    """What the service asks of a `Translator`."""
+
+    @property
+    def usual_beam(self) -> int: ...
 
 
 def load(folder: str, threads: int) -> Translates:
@@ -155,7 +163,9 @@ def compare(translator: Translates, rows: Sequence[tuple[str, str, bool]], done:
     """Sentences and translations, these in parts: each part with what stands there without context, or None."""
     if not rows:
         return []
-    (again,) = translate_and_repair(translator, [[row[0] for row in rows]], done=done, **ALONE)
+    # As wide a search as that of the drafts in the mode edit: else another beam's words would count as context's.
+    settings = {**ALONE, "beam": translator.usual_beam}
+    (again,) = translate_and_repair(translator, [[row[0] for row in rows]], done=done, **settings)
     compared = []
     for (source, target, comparable), new in zip(rows, again, strict=True):
         alone = new.text if comparable else None

@@ -105,6 +105,11 @@ class Translator:
             end = last
         return "".join([*parts, text[end:]])
 
+    @property
+    def usual_beam(self) -> int:
+        """Hypotheses a sentence where none are chosen: of the mode edit fewer than of others."""
+        return self.decoder.settings().beam
+
     def __repr__(self) -> str:
         pair = "-".join(self.languages) if self.languages else "unknown languages"
         return f"<Translator {pair}, {self.model.system.name}, {self.precision}>"
