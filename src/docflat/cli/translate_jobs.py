@@ -45,6 +45,8 @@ _MARKS = {
     b"PK\x03\x04": "an office file or a zip",
     b"{\\rtf": "RTF",
 }
+# What is said of files that are passed over, where it is not their ending.
+_ENDINGS = {"": "without an ending", ".tsv": ".tsv (read with --columns)", ".ts": ".ts (not of Qt)"}
 
 
 class Output:
@@ -152,7 +154,7 @@ def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
         ):
             continue
         if file.suffix.lower() not in FORMATS or _is_other(file, arguments):
-            others[file.suffix.lower() or "without an ending"] += 1
+            others[_ENDINGS.get(file.suffix.lower(), file.suffix.lower())] += 1
             continue
         original = original_of(file, arguments.source_language, arguments.suffix, beside=arguments.out is None)
         if original is not None:
