@@ -146,6 +146,8 @@ def _add_decoding(parser: ArgumentParser) -> None:
         metavar="X",
         help="scores are divided by length ** X (default: %(default)s)",
     )
+    context = "sentences before its own that the mode edit reads with a sentence (default: 1)"
+    parser.add_argument("--edit-context", type=whole(0), metavar="N", help=context)
     no_shortlist = "weigh all words at every step, not only those that the source's can become"
     parser.add_argument("--no-shortlist", action="store_true", help=no_shortlist)
     repairs = "do not put right numbers and hours that the model writes wrong"
@@ -162,7 +164,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
 
 # What is written depends on these, and on --model, --first-pass and --edit-with.
 _SHAPING = (
-    *("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "precision"),
+    *("mode", "tolerance", "edit_context", "global_context", "beam", "length_penalty", "window", "precision"),
     *("no_repairs", "no_shortlist"),
     *("lines", "keys", "columns", "redo", "max_cps", "max_cue_lines", "source_language", "target_language"),
     *("boundaries", "line_buffered"),
@@ -185,7 +187,10 @@ def _shaping_options(chosen: Namespace) -> dict[str, str]:
 def run(arguments: Namespace) -> None:
     settings: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("mode", "tolerance", "global_context", "beam", "length_penalty", "window", "batch_size")
+        for name in (
+            *("mode", "tolerance", "edit_context", "global_context"),
+            *("beam", "length_penalty", "window", "batch_size"),
+        )
     }
     settings["repairs"] = not arguments.no_repairs
     settings["shortlist"] = not arguments.no_shortlist

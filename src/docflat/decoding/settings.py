@@ -13,7 +13,7 @@ GlobalContextKind = Literal["partial", "first-pass"]
 
 
 EDIT_BEAM = 3  # of the mode edit: what a narrow search gets wrong, context objects to
-WIDEST = 1000  # hypotheses of a beam
+WIDEST = 100  # hypotheses of a beam; a thousand take all memory
 
 
 @dataclass(frozen=True)
