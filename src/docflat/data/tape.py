@@ -11,6 +11,16 @@ from typing import BinaryIO
 from docflat.data.documents import Document, kind_of
 
 
+def to_json(record: dict[str, object]) -> str:
+    """A line of JSON. Other fields, and their names, may have halves of surrogate pairs, which UTF-8 cannot say."""
+    text = json.dumps(record, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(record)
+    return text
+
+
 class Tape:
     """The lines of the input, kept until translations replace them; what marks documents stays."""
 
@@ -49,7 +59,7 @@ class Tape:
         whole = isinstance(record["source"], list)
         for target in [translation] if whole else sentences:
             record = json.loads(self._take().decode("utf-8-sig"))
-            yield json.dumps({**record, "target": target if translation is not None else None}, ensure_ascii=False)
+            yield to_json({**record, "target": target if translation is not None else None})
 
     def rest(self) -> Iterator[str]:
         """The marks after the last document."""

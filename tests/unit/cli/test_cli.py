@@ -339,6 +339,11 @@ def translated(tmp_path: Path, name: str, data: bytes, *options: str | Path) -> 
             b'{"source": ["a", "b"]}\n{"source": ["c"]}\n',
             b'{"source": ["a", "b"], "target": ["A", "B"]}\n{"source": ["c"], "target": ["C"]}\n',
         ),
+        (  # half a surrogate pair in a name or another field is none of the translation's
+            "x.jsonl",
+            b'{"source": "a", "docid": 1, "x\\ud800": "\\udc00 \xc3\xa4"}\n',
+            b'{"source": "a", "docid": 1, "x\\ud800": "\\udc00 \\u00e4", "target": "A"}\n',
+        ),
     ],
 )
 def test_translate_gives_a_line_for_each_line(
