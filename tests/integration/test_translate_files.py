@@ -219,6 +219,7 @@ def test_folders_and_a_bad_file_among_good_ones(tmp_path: Path, capsys: Capture)
     (source / "d.txt").write_text("123")
     (source / "photo.jpg").write_text("no format")
     (source / "pairs.tsv").write_text("one\teins\n")
+    (source / "main.ts").write_text("const all: Array<TSource> = [];\n")
     (tmp_path / "lines.en").write_text("three\n\nfour\n")
     assert translate(source, tmp_path / "lines.en", "-o", out) == 1
     found = {str(file.relative_to(out)): file.read_text() for file in out.rglob("[!.]*") if file.is_file()}
@@ -230,7 +231,7 @@ def test_folders_and_a_bad_file_among_good_ones(tmp_path: Path, capsys: Capture)
         "docflat: error: 2 of 5 files were not translated",
     ]
     skipped, *reports = printed.out.splitlines()
-    others = "1 .jpg, 1 .tsv (read with --columns)"
+    others = "1 .jpg, 1 .ts (not of Qt), 1 .tsv (read with --columns)"
     assert skipped == f"{source}: skipped, for these are files of no format that docflat reads: {others}"
     assert len(reports) == 3
     assert Shouter.loads == 1

@@ -12,6 +12,7 @@ from typing import Literal
 from docflat.bulk.settings import Settings
 from docflat.data.documents import BITEXTS, kind_of
 from docflat.formats import FORMATS
+from docflat.formats.recognition import check_lines, has_format
 from docflat.support.errors import InputError
 from docflat.translation.provenance import original_of
 
@@ -61,6 +62,8 @@ def find_sources(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[
                 raise InputError(f"its translation would have the name of that of {named[name]}: {name}", path)
             named[name] = path
             kind = _kind(path, settings)
+            if kind == "text" and not settings.lines and settings.boundaries == "auto":
+                check_lines(path)
             if kind == FILES:
                 files.append(_file(path, name))
             else:
@@ -94,7 +97,9 @@ def _walk(start: Path, out: Path, settings: Settings, skipped: list[str]) -> Ite
     others: Counter[str] = Counter()  # by their endings
     for path in _below(start, out):
         kind = _kind(path, settings)
-        if not settings.lines and kind == "text" and kind_of(path) != ".tsv":
+        if kind == FILES and not has_format(path) and kind_of(path) not in BITEXTS:
+            others[f"{path.suffix.lower()} (not of Qt)"] += 1
+        elif not settings.lines and kind == "text" and kind_of(path) != ".tsv":
             others[path.suffix.lower() or "without an ending"] += 1
         elif kind == FILES and (original := original_of(path, settings.language)) is not None:
             why = f"its name says that it is a translation of {original.name}"

@@ -7,44 +7,15 @@ import shlex
 from argparse import ArgumentTypeError, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from docflat.formats import FORMATS
+from docflat.formats.recognition import check_lines, has_format
 from docflat.support.console import report
 from docflat.support.errors import InputError
-from docflat.support.text_files import OPENERS
 from docflat.translation.provenance import NOTES, original_of
 
-# What is often asked for, and would be taken for text: what to save it as, if that helps.
-NOT_READ = {
-    ".pdf": None,
-    ".doc": ".docx",
-    ".rtf": ".docx",
-    ".ppt": ".pptx",
-    ".xls": ".xlsx",
-    ".xlsb": ".xlsx",
-    ".png": None,
-    ".jpg": None,
-    ".jpeg": None,
-    ".zip": None,
-}
-# Files with a form that lines would break: keys would be translated, brackets and tags become words.
-STRUCTURED = {
-    *(".toml", ".ini", ".cfg", ".rst", ".adoc", ".tex", ".mdx", ".ipynb"),
-    *(".svg", ".css", ".js", ".py", ".sh", ".sql"),
-}
-_MARKS = {
-    b"<?xml": "XML",
-    b"<!DOCTYPE": "HTML or XML",
-    b"<html": "HTML",
-    b'{"': "JSON",
-    b"[{": "JSON",
-    b"%PDF": "PDF",
-    b"PK\x03\x04": "an office file or a zip",
-    b"{\\rtf": "RTF",
-}
 # What is said of files that are passed over, where it is not their ending.
 _ENDINGS = {"": "without an ending", ".tsv": ".tsv (read with --columns)", ".ts": ".ts (not of Qt)"}
 
@@ -97,17 +68,9 @@ def _is_lines(file: Path, arguments: Namespace) -> bool:
     if arguments.lines or arguments.docids or arguments.starts or arguments.boundaries != "auto":
         return True
     suffix = file.suffix.lower()
-    if suffix in NOT_READ:
-        instead = NOT_READ[suffix]
-        hint = f"; save it as {instead}" if instead else ""
-        raise InputError(f"{suffix} is no format that docflat reads{hint} (formats: {', '.join(FORMATS)})", file)
     if suffix in FORMATS and not _may_be_lines(suffix, arguments):
         return False
-    if suffix in STRUCTURED or (suffix not in (".jsonl", ".tsv") and (what := _structure(file))):
-        kind = f"{suffix} is" if suffix in STRUCTURED else f"it looks like {what}, which is"
-        raise InputError(
-            f"{kind} no format that docflat reads, and lines would break it (--lines takes it as text)", file
-        )
+    check_lines(file)
     return True
 
 
@@ -116,26 +79,9 @@ def _may_be_lines(suffix: str, arguments: Namespace) -> bool:
     return (suffix == ".jsonl" and not arguments.keys) or (suffix == ".tsv" and not arguments.columns)
 
 
-def _is_other(file: Path, arguments: Namespace) -> bool:
-    """Of a folder: training data, and programs whose ending is that of Qt's messages too."""
-    suffix = file.suffix.lower()
-    with suppress(OSError), open(file, "rb") as stream:
-        return (suffix == ".tsv" and not arguments.columns) or (suffix == ".ts" and b"<TS" not in stream.read(1000))
-    return False
-
-
-def _structure(file: Path) -> str:
-    """What a file without a known ending is by its first bytes, if no text."""
-    if not file.is_file() or file.suffix.lower() in OPENERS:
-        return ""
-    with suppress(OSError), open(file, "rb") as stream:
-        start = stream.read(512).lstrip(b"\xef\xbb\xbf \t\r\n")
-        for mark, name in _MARKS.items():
-            if start.startswith(mark):
-                return name
-        if b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return "a file for programs"
-    return ""
+def _is_passed_over(file: Path, arguments: Namespace) -> bool:
+    """Whether a file of a folder is of no format, or training data."""
+    return not has_format(file) or (file.suffix.lower() == ".tsv" and not arguments.columns)
 
 
 def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tuple[Path, Path]]:
@@ -153,7 +99,7 @@ def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
             or (folder is not None and file.resolve().is_relative_to(folder.resolve()))
         ):
             continue
-        if file.suffix.lower() not in FORMATS or _is_other(file, arguments):
+        if _is_passed_over(file, arguments):
             others[_ENDINGS.get(file.suffix.lower(), file.suffix.lower())] += 1
             continue
         original = original_of(file, arguments.source_language, arguments.suffix, beside=arguments.out is None)

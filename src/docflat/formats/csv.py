@@ -19,6 +19,7 @@ _SAMPLE = 50  # rows by which the delimiter is known
 _SEP = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)  # in which Excel tells itself
 _QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
 _SENTENCE = re.compile(r"(?<![^\W\d_])[^\W\d_]+[,;:]?\s+[^\W\d_]")  # two words beside each other: no code, no file name
+_FORMULA = "=+-@"  # a cell that begins so is one to spreadsheets, and may call programs
 _SHOWN = 12  # names of columns in a message
 
 
@@ -147,6 +148,9 @@ class _Writing:
         self.delimiter, self.is_tsv = delimiter, is_tsv
 
     def write(self, value: str, raw: str) -> str:
+        sign = value.lstrip()[:1]
+        if sign and sign in _FORMULA and raw.removeprefix('"').lstrip()[:1] != sign:
+            value = f"'{value}"  # what spreadsheets take for text
         quoted = raw.startswith('"') and (not self.is_tsv or (raw.endswith('"') and len(raw) > 1))
         if self.is_tsv and not quoted:  # many readers of .tsv know no quotes
             return re.sub(r"[\t\r\n]+", " ", value.replace('"', "'", 1) if value.startswith('"') else value)

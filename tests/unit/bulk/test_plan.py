@@ -225,3 +225,35 @@ def test_translations_of_an_earlier_run_are_passed_over_and_named_they_are_trans
     _, files, skipped = find_sources([folder / "a.de.md"], tmp_path / "out", settings)
     assert [file.name for file in files] == ["a.de.md"]
     assert skipped == []
+
+
+def test_programs_in_typescript_are_no_messages_of_qt(tmp_path: Path, model: str):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.ts").write_text("export function first<TSource>(all: TSource[]): Array<TS> { return all[0]; }\n")
+    (folder / "b.ts").write_text('<?xml version="1.0"?>\n<!DOCTYPE TS>\n<TS version="2.1"></TS>\n')
+    (folder / "c.ts").write_bytes('<?xml version="1.0" encoding="UTF-16"?>\n<TS></TS>\n'.encode("utf-16"))
+    _, files, skipped = find_sources([folder], tmp_path / "out", Settings(model=model))
+    assert [file.name for file in files] == ["b.ts", "c.ts"]
+    assert [one for one in skipped if one.endswith(": 1 .ts (not of Qt)")]
+    _, files, skipped = find_sources([folder / "a.ts"], tmp_path / "out", Settings(model=model))
+    assert [file.name for file in files] == ["a.ts"]  # whoever names it is told why it cannot be read
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "why"),
+    [
+        ("a.pdf", b"%PDF-1.4", "a.pdf: .pdf is no format"),
+        ("a.py", b"x = 1", "a.py: .py is no format"),
+        ("a", b'{"a": 1}', "a: it looks like JSON"),
+        ("a.odd", b"PK\x03\x04", "a.odd: it looks like an office file"),
+    ],
+)
+def test_what_lines_would_break_is_no_text_unless_it_is_said(
+    tmp_path: Path, model: str, name: str, contents: bytes, why: str
+):
+    (tmp_path / name).write_bytes(contents)
+    with pytest.raises(InputError, match=why):
+        find_sources([tmp_path / name], tmp_path / "out", Settings(model=model))
+    sources, _, _ = find_sources([tmp_path / name], tmp_path / "out", Settings(model=model, lines=True))
+    assert [source.kind for source in sources] == ["text"]

@@ -78,6 +78,22 @@ def test_the_delimiter_is_found_and_a_tsv_has_one_line_a_row(delimiter: str) -> 
     assert [one.text for one in read(told, "x.csv").segments] == ["Two words, and, more, commas"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_a_translation_becomes_no_formula(suffix: str) -> None:
+    delimiter = "," if suffix == ".csv" else "\t"
+    sources = ["one word", "- an item", "+ or two", '"quoted, and more"', "@ home", "five words"]
+    texts = ["=1+2", "- =1+2", "@SUM(A1)", "=cmd|'/C calc'!A0", "@ Haus", "\u00a0+49 or more"]
+    written = ["'=1+2", "- =1+2", "'@SUM(A1)", "'=cmd|'/C calc'!A0", "@ Haus", "'\u00a0+49 or more"]
+    parsed = read(
+        "\n".join(["id" + delimiter + "text", *(f"1{delimiter}{one}" for one in sources)]),
+        f"x{suffix}",
+        columns=("text",),
+    )
+    assert len(parsed.segments) == len(texts)
+    new = parsed.render([Segment(text) for text in texts]).decode()
+    assert [row[1] for row in csv.reader(io.StringIO(new), delimiter=delimiter)][1:] == written
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
