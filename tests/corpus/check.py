@@ -138,7 +138,7 @@ def _check(path: Path, outcome: Outcome) -> None:
 
 
 def _texts(segments: Sequence[Segment]) -> set[str]:
-    return {"".join(segment.text.split()) for segment in segments if not segment.kept}
+    return {"".join(segment.text.split()) for segment in segments if not segment.skip_reason}
 
 
 def _compare(name: str, before: Counter[Any], after: Counter[Any], outcome: Outcome) -> None:

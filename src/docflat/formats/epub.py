@@ -95,12 +95,12 @@ class ParsedEpub:
     def _read_manifest(self) -> dict[str, tuple[str, str, bool]]:
         """By id: the name of a member, its media type, whether it is the table of contents."""
         folder = posixpath.dirname(self._package)
-        found = {}
+        items = {}
         for item in self._part(self._package).root.find("opf:manifest") or ():
             get = item.attributes.get
             name = posixpath.normpath(posixpath.join(folder, unquote(get("href", ""))))
-            found[get("id", "")] = name, get("media-type", ""), "nav" in get("properties", "").split()
-        return found
+            items[get("id", "")] = name, get("media-type", ""), "nav" in get("properties", "").split()
+        return items
 
     def _spine(self, manifest: dict[str, tuple[str, str, bool]]) -> Iterator[str]:
         for entry in self._part(self._package).root.find("opf:spine") or ():
@@ -123,10 +123,10 @@ class ParsedEpub:
     def _number(self, segment: Segment, repeats: bool) -> int:
         """Which segment of the book this is: a new one, unless it repeats the words of another."""
         said = " ".join(segment.text.split())
-        if repeats and not segment.kept and said in self._said and _is_plain(segment):
+        if repeats and not segment.skip_reason and said in self._said and _is_plain(segment):
             return self._said[said]
         self.segments.append(segment)
-        if not segment.kept:
+        if not segment.skip_reason:
             self._said.setdefault(said, len(self.segments) - 1)
         return len(self.segments) - 1
 
@@ -134,16 +134,16 @@ class ParsedEpub:
         changed: dict[str, bytes] = {}
         for page in self._pages:
             pairs = zip(page.parsed.segments, page.numbers, strict=True)
-            new = [self._now(own, number, segments) for own, number in pairs]
+            new = [self._now(source, number, segments) for source, number in pairs]
             if new != list(page.parsed.segments):
                 changed[page.name] = page.parsed.render(new)
         for xml in self._parts.values():
             xml.reset()
         edits: list[tuple[Xml, int, int, bytes]] = []
         for label in self._labels:
-            own = label.place.segments[0]
-            new_one = self._now(own, label.number, segments)
-            if new_one.text != own.text:
+            source = label.place.segments[0]
+            new_one = self._now(source, label.number, segments)
+            if new_one.text != source.text:
                 edits.append((label.place.xml, label.place.start, label.place.end, write_text(new_one.text)))
         if self._language and (changed or edits):
             edits += self._languages()
@@ -153,18 +153,18 @@ class ParsedEpub:
         changed |= {name: xml.render() for name, xml in self._parts.items() if id(xml) in touched}
         return write_members(self._data, self._members, changed)
 
-    def _now(self, own: Segment, number: int, segments: Sequence[Segment]) -> Segment:
+    def _now(self, source: Segment, number: int, segments: Sequence[Segment]) -> Segment:
         """A segment of a page as it is in the book now."""
         new, first = segments[number], self.segments[number]
-        if own is first or own.kept:
-            return own if own.kept else new
+        if source is first or source.skip_reason:
+            return source if source.skip_reason else new
         if new == first:
-            return own
-        start, last = _inside(own.text)
-        text = own.text[:start] + new.text.strip() + own.text[last:]
-        longer = len(text) - len(own.text)
-        spans = (replace(one, end=one.end + longer) if one.end > start else one for one in own.spans)
-        return replace(own, text=text, spans=tuple(spans))
+            return source
+        start, last = _inside(source.text)
+        text = source.text[:start] + new.text.strip() + source.text[last:]
+        longer = len(text) - len(source.text)
+        spans = (replace(one, end=one.end + longer) if one.end > start else one for one in source.spans)
+        return replace(source, text=text, spans=tuple(spans))
 
     def _languages(self) -> Iterator[tuple[Xml, int, int, bytes]]:
         """The language of a book that names one is that of its translation."""

@@ -137,15 +137,15 @@ def _clip(segment: Segment, start: int, end: int) -> list[Span]:
     return spans
 
 
-def restore_codes(own: Segment, translated: Segment, pairs: bool) -> Segment:
+def restore_codes(source: Segment, translated: Segment, pairs: bool) -> Segment:
     """The translation with the points, and the pairs too if so asked, that it has lost: near where they were."""
     left = Counter(span.tag for span in translated.spans)
     lost = []
-    for span in own.spans:
+    for span in source.spans:
         if left[span.tag]:
             left[span.tag] -= 1
         elif isinstance(span.tag, Code) and (pairs or not span.tag.closing):
-            place = nearest_gap(translated.text, span.start / max(1, len(own.text)))
+            place = nearest_gap(translated.text, span.start / max(1, len(source.text)))
             lost.append(Span(place, place, span.tag))
     return replace(translated, spans=tuple(add_spans(translated.spans, lost))) if lost else translated
 
@@ -157,6 +157,6 @@ def nearest_gap(text: str, share: float) -> int:
     return min(gaps, key=lambda gap: abs(gap - place))
 
 
-def why_kept(text: str) -> str:
+def skip_reason(text: str) -> str:
     """Why a text needs no translation; empty: it does."""
     return "" if any(map(str.isalpha, text)) else "no letters"

@@ -105,7 +105,7 @@ def read_zip(data: bytes, file: str) -> dict[str, bytes]:
             members = [member for member in archive.infolist() if member.filename and not member.is_dir()]
             if len(members) > MOST_MEMBERS:
                 raise InputError(f"has {len(members)} parts; {MOST_MEMBERS} are the most", file)
-            found: dict[str, bytes] = {}
+            contents: dict[str, bytes] = {}
             left = MOST_UNPACKED
             for member in members:
                 if member.flag_bits & 1:
@@ -113,11 +113,11 @@ def read_zip(data: bytes, file: str) -> dict[str, bytes]:
                 if member.compress_type not in _PACKINGS:
                     kind = member.compress_type
                     raise InputError(f"{member.filename} is packed by method {kind}, as no office program does", file)
-                if member.filename in found:
+                if member.filename in contents:
                     raise InputError(f"has two parts named {member.filename!r}", file)
-                found[member.filename] = _unpack(archive, member, left, file)
-                left -= len(found[member.filename])
-            return found
+                contents[member.filename] = _unpack(archive, member, left, file)
+                left -= len(contents[member.filename])
+            return contents
     except (
         zipfile.BadZipFile,
         zlib.error,

@@ -28,7 +28,7 @@ class Span:
 class Segment:
     text: str
     spans: tuple[Span, ...] = ()  # nested or apart, in the order they start; outer ones first
-    kept: str = ""  # why it is not to be translated: "code", "no letters"; empty: it is to be, if it has words
+    skip_reason: str = ""  # why it is not to be translated: "code", "no letters"; empty: it is to be, if it has words
 
 
 class ParsedFile(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from docflat.formats.inline_codes import why_kept
+from docflat.formats.inline_codes import skip_reason
 from docflat.formats.safe_reading import Encoding, read_text
 from docflat.formats.segments import Segment
 from docflat.support.punctuation import CLOSING, SENTENCE_ENDS
@@ -35,7 +35,7 @@ class ParsedTxt:
         self.text, self.encoding = text, encoding
         self.blocks = [block for lines in _paragraphs(text) for block in _blocks(text, lines)]
         self.segments: Sequence[Segment] = [
-            Segment(text, kept=why_kept(text)) for text in map(self._joined, self.blocks)
+            Segment(text, skip_reason=skip_reason(text)) for text in map(self._joined, self.blocks)
         ]
 
     def _joined(self, block: _Block) -> str:
@@ -44,9 +44,9 @@ class ParsedTxt:
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         parts, end = [], 0
-        for block, own, new in zip(self.blocks, self.segments, segments, strict=True):
+        for block, source, new in zip(self.blocks, self.segments, segments, strict=True):
             raw = self.text[block.start : block.end]
-            parts += [self.text[end : block.start], raw if new.text == own.text else self._wrapped(block, new.text)]
+            parts += [self.text[end : block.start], raw if new.text == source.text else self._wrapped(block, new.text)]
             end = block.end
         return self.encoding.write("".join([*parts, self.text[end:]]))
 

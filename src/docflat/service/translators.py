@@ -208,7 +208,7 @@ def translate_one_file(translator: Translates, task: FileTask, planned: PlannedF
         "segments": report.segments,
         "translated": report.translated,
         "unchanged": report.unchanged,
-        "kept": dict(report.kept),
+        "kept": dict(report.skipped),
         "numbers": [list(pair) for pair in report.other_numbers[:_MOST_SHOWN]],
         "terms": [list(pair) for pair in report.other_terms[:_MOST_SHOWN]],
         "characters": sum(len(row[0]) for row in report.rows),

@@ -143,7 +143,11 @@ class FormattedDrafts:
         if counts[0] != counts[1]:
             raise InputError(f"has {counts[1]} texts, but {source} has {counts[0]}", draft)
         texts = [
-            TextPair("" if each.kept else before.text, "" if each.kept else each.text, f"{draft}, text {number}")
+            TextPair(
+                "" if each.skip_reason else before.text,
+                "" if each.skip_reason else each.text,
+                f"{draft}, text {number}",
+            )
             for number, (before, each) in enumerate(zip(original.segments, self.parsed.segments, strict=True), 1)
         ]
         self.texts = TextPairs([texts], languages)

@@ -34,11 +34,11 @@ class FileReport:
         return sum(bool(plan.sentences) for plan in self.plans)
 
     @property
-    def kept(self) -> Counter[str]:
+    def skipped(self) -> Counter[str]:
         """Segments that stayed as they were, by reason."""
-        kept = Counter(plan.kept for plan in self.plans if plan.kept)
-        kept["no letters"] -= self.numbers
-        return +kept
+        counts = Counter(plan.skip_reason for plan in self.plans if plan.skip_reason)
+        counts["no letters"] -= self.numbers
+        return +counts
 
     @property
     def sentences(self) -> int:
@@ -97,7 +97,7 @@ class FileReport:
 
     def __str__(self) -> str:
         parts = [f"{self.translated} of {self.segments} segments translated"]
-        parts += [f"{count} kept: {reason}" for reason, count in sorted(self.kept.items())]
+        parts += [f"{count} kept: {reason}" for reason, count in sorted(self.skipped.items())]
         if self.numbers:
             parts.append(f"{self.numbers} only numbers, written as in the translation")
         if self.unchanged:

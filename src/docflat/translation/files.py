@@ -157,7 +157,7 @@ def write_translation(
         planned.parsed.segments, planned.plans, translator, str(path), done, **settings
     )
     if not report.sentences:
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in report.kept.items()) or "it has no text"
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in report.skipped.items()) or "it has no text"
         raise InputError(f"nothing to translate: {reasons}", path)
     if report.unchanged == report.sentences:
         raise InputError("nothing was translated: every sentence came back as it was", path)

@@ -51,7 +51,7 @@ def project(segment: Segment, pieces: Sequence[Piece]) -> Segment | None:
     if not _Settling(segment.text, projection.text).settle(roots, 0, len(projection.text)):
         return None
     spans = tuple(replace(node.span, start=node.start, end=node.end) for node in _walk(roots))
-    return Segment(projection.text, spans, segment.kept)
+    return Segment(projection.text, spans, segment.skip_reason)
 
 
 def _tree(spans: Sequence[Span]) -> list[_Node]:

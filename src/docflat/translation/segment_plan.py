@@ -80,7 +80,7 @@ class SegmentPlan:
     """A segment's sentences to translate."""
 
     sentences: tuple[Sentence, ...] = ()
-    kept: str = ""  # why there are none
+    skip_reason: str = ""  # why there are none
     numbers: bool = False  # whether it has numbers at most, and is no data
     too_long: int = 0  # sentences that are not among them
 
@@ -92,12 +92,12 @@ class Planner:
         self.language, self.terms, self.glossary = language, terms, glossary
 
     def plan(self, segment: Segment) -> SegmentPlan:
-        if segment.kept:
-            return SegmentPlan(kept=segment.kept)
+        if segment.skip_reason:
+            return SegmentPlan(skip_reason=segment.skip_reason)
         if not any(map(str.isalpha, segment.text)):
-            return SegmentPlan(kept="no letters", numbers=not any(span.opaque for span in segment.spans))
+            return SegmentPlan(skip_reason="no letters", numbers=not any(span.opaque for span in segment.spans))
         if len(segment.spans) > MOST_SPANS or longest_path(segment.spans) > DEEPEST:
-            return SegmentPlan(kept="too many formatted parts")
+            return SegmentPlan(skip_reason="too many formatted parts")
         sentences = [one for one in self._sentences(segment) if any(wordy for _, wordy in one.between())]
         fitting = tuple(one for one in sentences if one.place[1] - one.place[0] <= LONGEST_SENTENCE)
         too_long = len(sentences) - len(fitting)

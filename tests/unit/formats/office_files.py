@@ -163,4 +163,4 @@ def translate(data: bytes, name: str = "x.docx", change: Callable[[Segment], Seg
 
 
 def texts(data: bytes, name: str = "x.docx") -> list[str]:
-    return [segment.text for segment in read(data, name).segments if not segment.kept]
+    return [segment.text for segment in read(data, name).segments if not segment.skip_reason]

@@ -20,7 +20,7 @@ def read(text: str, name: str, **options: Any) -> ParsedFile:
 def shout(text: str, name: str, **options: Any) -> str:
     parsed = read(text, name, **options)
     assert parsed.render(parsed.segments) == text.encode()
-    return parsed.render([one if one.kept else capitals(one) for one in parsed.segments]).decode()
+    return parsed.render([one if one.skip_reason else capitals(one) for one in parsed.segments]).decode()
 
 
 def capitals(segment: Segment) -> Segment:
@@ -55,7 +55,7 @@ def test_messages_of_qt_get_translations_that_stay_unfinished() -> None:
     pytest.importorskip("translate.storage.ts2")
     from translate.storage.ts2 import tsfile
 
-    assert [one.kept for one in read(TS, "x.ts").segments] == [
+    assert [one.skip_reason for one in read(TS, "x.ts").segments] == [
         "", "", "already translated", "to be reviewed", "no longer used",
     ]  # fmt: skip
     text = shout(TS, "x.ts", target_language="de")
@@ -65,7 +65,7 @@ def test_messages_of_qt_get_translations_that_stay_unfinished() -> None:
     assert [str(one) for one in units["%n file(s)"].target.strings] == ["%N FILE(S)"] * 2
     assert str(units["Done"].target) == "Fertig"
     assert text.count('type="unfinished"') == 3
-    assert [one.kept for one in read(TS, "x.ts", redo="fuzzy").segments][3] == ""
+    assert [one.skip_reason for one in read(TS, "x.ts", redo="fuzzy").segments][3] == ""
 
 
 TMX = """<?xml version="1.0"?>
@@ -84,7 +84,11 @@ def test_units_of_tmx_get_a_variant_in_the_target_language() -> None:
     pytest.importorskip("translate.storage.tmx")
     from translate.storage.tmx import tmxfile
 
-    assert [one.kept for one in read(TMX, "x.tmx", target_language="de").segments] == ["", "already translated", ""]
+    assert [one.skip_reason for one in read(TMX, "x.tmx", target_language="de").segments] == [
+        "",
+        "already translated",
+        "",
+    ]
     text = shout(TMX, "x.tmx", target_language="de")
     assert '\n    <tuv xml:lang="de"><seg>A <bpt i="1">&lt;b></bpt>RED<ept i="1">&lt;/b></ept> HOUSE &amp; MORE' in text
     store = tmxfile.parsestring(text.encode())
@@ -131,7 +135,7 @@ STRINGSDICT = """<?xml version="1.0" encoding="UTF-8"?>
 
 def test_texts_by_number_are_translated_and_what_says_how_is_not() -> None:
     parsed = read(STRINGSDICT, "x.stringsdict")
-    assert [(one.text, one.kept) for one in parsed.segments] == [
+    assert [(one.text, one.skip_reason) for one in parsed.segments] == [
         ("See you in %#@days@", ""), ("%d day", ""), ("%d days & more", ""), ("%#@days@", "only a variable"),
         ("A short one", ""),
     ]  # fmt: skip
@@ -158,7 +162,7 @@ mtype="seg" mid="3">Ja</mrk></target></trans-unit>
 
 @pytest.mark.parametrize("name", ["x.sdlxliff", "x.mqxliff"])
 def test_parts_of_a_target_without_words_are_translated(name: str) -> None:
-    assert [one.kept for one in read(SDLXLIFF, name).segments] == ["", "", "already translated"]
+    assert [one.skip_reason for one in read(SDLXLIFF, name).segments] == ["", "", "already translated"]
     text = shout(SDLXLIFF, name)
     assert '<mrk mtype="seg" mid="1">ONE.</mrk> <mrk mtype="seg"\nmid="2">TWO.</mrk></target>' in text
     assert 'mid="3">Ja</mrk></target>' in text

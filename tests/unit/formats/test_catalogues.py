@@ -89,7 +89,7 @@ TEXTS = {
 
 def changed(segment: Segment) -> Segment:
     """With a word before it, which moves every span."""
-    if segment.kept:
+    if segment.skip_reason:
         return segment
     word = "Ä\"'\\é "
     n = len(word)
@@ -103,7 +103,7 @@ def test_own_segments_give_back_the_file(name: str, encoding: str) -> None:
     data = text.encode(encoding)
     parsed = find_format(name).read(data, name)
     assert parsed.render(parsed.segments) == data
-    assert [segment.text for segment in parsed.segments if not segment.kept] == TEXTS[name]
+    assert [segment.text for segment in parsed.segments if not segment.skip_reason] == TEXTS[name]
 
 
 def rendered(name: str) -> str:
@@ -149,7 +149,7 @@ def test_a_letter_escaped_in_two_halves_is_one_and_a_half_is_none(name: str, sta
         half = find_format(name).read(texts[1].encode(), name)
     except InputError:
         return  # there is nothing else in the file
-    assert all(one.kept for one in half.segments)
+    assert all(one.skip_reason for one in half.segments)
 
 
 def test_changed_strings_are_quoted() -> None:

@@ -266,7 +266,7 @@ def test_code_and_hidden_text_are_kept() -> None:
         + paragraph(run("12.50"))
     )
     read = Docx().read(data, "x.docx").segments
-    assert [(one.text, one.kept) for one in read] == [
+    assert [(one.text, one.skip_reason) for one in read] == [
         ("int main() {}", "code"),
         ("for x in y:", "code"),
         ("Call os.fork twice", ""),
@@ -283,7 +283,7 @@ def test_fonts_of_typewriters_are_code_unless_all_is() -> None:
     block, inline = paragraph(run("x = y", font)), paragraph(run("Call "), run("it ", font), run("now"))
     prose = paragraph(run("A long enough text in another font"))
     read = Docx().read(word(block + inline + prose), "x.docx").segments
-    assert [one.kept for one in read] == ["code", "", ""]
+    assert [one.skip_reason for one in read] == ["code", "", ""]
     assert [(span.start, span.end) for span in read[1].spans if span.opaque] == [(5, 7)]
     assert shown(body(translate(word(block + inline + prose)))).startswith("x = yCALL it NOWA LONG")
     assert texts(word(block + paragraph(run("All typed", font)))) == ["x = y", "All typed"]

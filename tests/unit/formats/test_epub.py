@@ -49,7 +49,7 @@ def test_pages_are_read_in_the_order_of_the_spine_and_contents_say_what_pages_sa
 
 def translated(data: bytes) -> bytes:
     parsed = find_format("x.epub", target_language="de").read(data, "x.epub")
-    return parsed.render([one if one.kept else capitals(one) for one in parsed.segments])
+    return parsed.render([one if one.skip_reason else capitals(one) for one in parsed.segments])
 
 
 def test_another_reader_finds_pages_titles_and_contents_translated() -> None:

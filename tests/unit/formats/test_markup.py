@@ -231,7 +231,7 @@ def test_texts_of_markdown():
         "HTML",
         "Under\nlined",
     ]
-    kept = [segment.kept for segment in read("x.md", NOTES).segments if segment.kept]
+    kept = [segment.skip_reason for segment in read("x.md", NOTES).segments if segment.skip_reason]
     assert kept == ["front matter", "code"]
 
 
@@ -381,7 +381,7 @@ def test_html_in_markdown_is_html():
 )
 def test_front_matter_as_yaml_reads_it(text: str, new: str, expected: dict[str, Any]):
     parsed = read("x.md", f"---\n{text}\n---\n")
-    written = parsed.render([Segment(new) if not own.kept else own for own in parsed.segments]).decode()
+    written = parsed.render([Segment(new) if not own.skip_reason else own for own in parsed.segments]).decode()
     assert yaml.safe_load(written.split("---\n")[1]) == expected
 
 

@@ -72,7 +72,7 @@ def test_open_document_in_whole() -> None:
         '</table:table><text:section text:display="none"><text:p>Not shown</text:p></text:section>',
         header=f"<text:p>{page}</text:p>",
     )
-    assert [(one.text, one.kept) for one in read(data, "x.odt").segments] == [
+    assert [(one.text, one.skip_reason) for one in read(data, "x.odt").segments] == [
         ("A heading", ""),
         ("See the site and\u2028so on", ""),
         ("A note", ""),

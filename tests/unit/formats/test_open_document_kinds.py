@@ -99,7 +99,7 @@ def test_cells_of_text_are_translated_and_numbers_formulas_and_what_they_look_fo
         + "<table:table-cell><office:annotation><text:p>A note</text:p></office:annotation><text:p>Two</text:p>"
         "<text:p>lines</text:p></table:table-cell>"
     )
-    assert [(one.text, one.kept) for one in read(data, "x.ods").segments] == [
+    assert [(one.text, one.skip_reason) for one in read(data, "x.ods").segments] == [
         ("Name of town", ""),
         ("Open", "used by a formula"),
         ("1,200", "no letters"),
@@ -127,7 +127,7 @@ def test_choices_and_filters_find_their_texts() -> None:
         '<table:filter><table:filter-condition table:value="North"/></table:filter>'
     )
     data = table(cell("small") + cell("North") + cell("South"), lists)
-    assert [one.kept for one in read(data, "x.ods").segments] == ["used by a formula", "used by a formula", ""]
+    assert [one.skip_reason for one in read(data, "x.ods").segments] == ["used by a formula", "used by a formula", ""]
 
 
 @pytest.mark.parametrize("name", ["x.odp", "x.odt", "x.otp"])

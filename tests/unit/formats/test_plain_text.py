@@ -33,7 +33,7 @@ def shouted(name: str, text: str, **options: Any) -> str:
 
 
 def texts(name: str, text: str, **options: Any) -> list[str]:
-    return [segment.text for segment in read(name, text, **options).segments if not segment.kept]
+    return [segment.text for segment in read(name, text, **options).segments if not segment.skip_reason]
 
 
 def test_what_has_no_format_and_what_lacks_a_package(monkeypatch: pytest.MonkeyPatch):

@@ -73,7 +73,7 @@ def shout(segment: Segment) -> Segment:
         char if any(span.opaque and span.start <= i < span.end for span in segment.spans) else char.upper()
         for i, char in enumerate(segment.text)
     )
-    return segment if segment.kept else replace(segment, text=text)
+    return segment if segment.skip_reason else replace(segment, text=text)
 
 
 def translate(data: str | bytes, **options: Any) -> str:
@@ -83,7 +83,7 @@ def translate(data: str | bytes, **options: Any) -> str:
 
 def test_the_messages() -> None:
     parsed = Po().read(PO.encode(), "a.po")
-    assert [(each.text, each.kept) for each in parsed.segments] == [
+    assert [(each.text, each.skip_reason) for each in parsed.segments] == [
         ('Cannot open "%s": %d%%', ""),
         ("Open", "already translated"),
         ("%d new file", "fuzzy"),
@@ -251,7 +251,7 @@ def test_only_the_header_says_the_charset() -> None:
 
 def test_long_messages_are_kept() -> None:
     parsed = Po().read(b'msgid "' + b"%<(" * 5_000_000 + b'"\nmsgstr ""\n', "a.po")
-    assert parsed.segments[0].kept == "longer than 10000 characters"
+    assert parsed.segments[0].skip_reason == "longer than 10000 characters"
 
 
 def catalogues(count: int) -> list[Path]:

@@ -107,7 +107,7 @@ def test_the_sentences_of_srt() -> None:
         "and then",
         "♪ 1984 ♪",
     ]
-    assert [segment.kept for segment in read(SRT).segments][-2:] == ["", "no letters"]
+    assert [segment.skip_reason for segment in read(SRT).segments][-2:] == ["", "no letters"]
 
 
 def test_the_sentences_of_vtt() -> None:

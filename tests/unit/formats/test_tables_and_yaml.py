@@ -30,7 +30,7 @@ def read(text: str, name: str, **options: Any) -> ParsedFile:
 
 
 def shout(parsed: ParsedFile) -> str:
-    return parsed.render([one if one.kept else changed(one) for one in parsed.segments]).decode()
+    return parsed.render([one if one.skip_reason else changed(one) for one in parsed.segments]).decode()
 
 
 def changed(segment: Segment) -> Segment:

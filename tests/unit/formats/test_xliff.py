@@ -77,11 +77,11 @@ def translate(text: str, **options: Any) -> str:
 
 
 def shout(segment: Segment) -> Segment:
-    return segment if segment.kept else replace(segment, text=segment.text.upper())
+    return segment if segment.skip_reason else replace(segment, text=segment.text.upper())
 
 
 def test_the_segments_of_version_1() -> None:
-    assert [(segment.text, segment.kept) for segment in read(V1).segments] == [
+    assert [(segment.text, segment.skip_reason) for segment in read(V1).segments] == [
         ("Click here & now, then go.", ""),
         ("Done", "already translated"),
         ("Docflat", 'translate="no"'),
@@ -103,7 +103,7 @@ def test_the_segments_of_version_1() -> None:
 
 
 def test_the_segments_of_version_2() -> None:
-    assert [(segment.text, segment.kept) for segment in read(V2).segments] == [
+    assert [(segment.text, segment.skip_reason) for segment in read(V2).segments] == [
         ("Kept", 'translate="no"'),
         ("Bold text and more.", ""),
         ("See Docflat.", ""),

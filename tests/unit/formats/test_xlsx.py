@@ -60,7 +60,7 @@ def sales() -> Any:
 
 
 def test_cells_of_text_are_translated_in_order_and_what_they_share_once() -> None:
-    assert [(one.text, one.kept) for one in read(saved(sales()), "x.xlsx").segments] == [
+    assert [(one.text, one.skip_reason) for one in read(saved(sales()), "x.xlsx").segments] == [
         ("Annual sales", ""),
         ("Region of sale", ""),
         ("Units sold", ""),

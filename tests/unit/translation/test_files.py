@@ -34,12 +34,17 @@ def translated(segment: Segment, change: Callable[[str], str]) -> tuple[Segment,
 
 def test_segments_are_one_document_and_blanks_stay():
     stub = Stub(str.upper)
-    segments = [Segment(" One two.  Three\nfour.\n"), Segment("123 !"), Segment("code", kept="code"), Segment("Five")]
+    segments = [
+        Segment(" One two.  Three\nfour.\n"),
+        Segment("123 !"),
+        Segment("code", skip_reason="code"),
+        Segment("Five"),
+    ]
     new, report = translate_segments(segments, stub, file="x")
     assert [segment.text for segment in new] == [" ONE TWO.  THREE FOUR.\n", "123 !", "code", "FIVE"]
     assert stub.documents == [["One two.", "Three four.", "Five"]]
     assert (report.segments, report.translated, report.sentences) == (4, 2, 3)
-    assert report.kept == {"no letters": 1, "code": 1}
+    assert report.skipped == {"no letters": 1, "code": 1}
     assert str(report) == "x: 2 of 4 segments translated; 1 kept: code; 1 kept: no letters"
 
 
@@ -160,7 +165,7 @@ def test_data_is_left_alone_and_counted():
     assert new.text == f"ONE TWO. {long}"
     assert str(report) == "x: 1 of 1 segments translated; 1 sentences kept: longer than 10000 characters"
     _, report = translated(Segment(long), str.upper)
-    assert report.kept == {"longer than 10000 characters": 1}
+    assert report.skipped == {"longer than 10000 characters": 1}
 
 
 def test_placeholders_the_model_keeps_stay_where_it_puts_them():
@@ -235,7 +240,7 @@ def test_cells_of_nothing_but_a_number(name: str, text: str, expected: str | Non
     assert new == (expected or text.replace('msgstr ""', 'msgstr "Es ist"', 1))
     done = "1 only numbers, written as in the translation" in str(report)
     assert (report.translated, report.numbers, done) == (1, "12.500" in new, "12.500" in new)
-    assert report.segments == report.translated + report.numbers + report.kept.total()
+    assert report.segments == report.translated + report.numbers + report.skipped.total()
 
 
 def test_a_message_that_chooses_between_texts_keeps_its_frame():
@@ -471,7 +476,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path):
     source.write_text("One.\n\nTwo.")
     report = translate_file(source, out, Lines(), Stub(str.upper))
     assert out.read_text() == "ONE.\n\nTWO."
-    assert (report.translated, report.kept) == (2, {"no letters": 1})
+    assert (report.translated, report.skipped) == (2, {"no letters": 1})
     with pytest.raises(InputError, match="a: nothing was translated: every sentence came back as it was"):
         translate_file(source, out, Lines(), Stub(str))
     source.write_text("1\n2")

@@ -28,7 +28,9 @@ class Android:
                 "(--lines takes each line for a sentence, tags and all)",
                 file,
             )
-        strings = [XmlString(element, _why_kept(element, frozen), ("c-format",)) for element, frozen in _find(xml.root)]
+        strings = [
+            XmlString(element, _skip_reason(element, frozen), ("c-format",)) for element, frozen in _find(xml.root)
+        ]
         if not strings:
             raise InputError("has no <string>, <plurals> or <string-array>", file)
         return XmlStrings(xml, data, strings, said, written)
@@ -44,7 +46,7 @@ def _find(root: Element) -> Iterator[tuple[Element, bool]]:
             yield from ((item, frozen) for item in entry if item.tag == "item")
 
 
-def _why_kept(element: Element, frozen: bool) -> str:
+def _skip_reason(element: Element, frozen: bool) -> str:
     if frozen:
         return "not translatable"
     if has_half(said(element.text())):

@@ -10,7 +10,7 @@ from textwrap import shorten
 
 from docflat.formats.catalogues.messages import Message, has_tags, read_message, write_message
 from docflat.formats.catalogues.surrogates import has_half
-from docflat.formats.inline_codes import why_kept
+from docflat.formats.inline_codes import skip_reason
 from docflat.formats.safe_reading import DEEPEST, Encoding, read_text
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
@@ -45,8 +45,10 @@ class ParsedJson:
 def _message(text: str) -> Message:
     """A string as a text, or, where it has tags, as a message of a program."""
     if has_half(text):
-        return Message((Segment(text, kept="half a character"),), (text,), ("", ""))
-    return read_message(text) if has_tags(text) else Message((Segment(text, kept=why_kept(text)),), (text,), ("", ""))
+        return Message((Segment(text, skip_reason="half a character"),), (text,), ("", ""))
+    if has_tags(text):
+        return read_message(text)
+    return Message((Segment(text, skip_reason=skip_reason(text)),), (text,), ("", ""))
 
 
 class Json:

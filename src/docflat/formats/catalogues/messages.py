@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from docflat.formats.inline_codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.inline_codes import Token, read_tokens, restore_codes, skip_reason, write_codes
 from docflat.formats.line_breaking import choose_breaks, goes_on
 from docflat.formats.printf import IN_FORMATS
 from docflat.formats.segments import Segment, Span
@@ -74,8 +74,8 @@ def read_message(text: str, flags: Collection[str] = ()) -> Message:
 def write_message(message: Message, segments: Sequence[Segment]) -> str:
     """The message with these segments; its own ones stay as they were."""
     parts = []
-    for glue, raw, own, new in zip(message.between, message.raws, message.segments, segments, strict=False):
-        parts += [glue, raw if new is own else _write_part(own, new)]
+    for glue, raw, source, new in zip(message.between, message.raws, message.segments, segments, strict=False):
+        parts += [glue, raw if new is source else _write_part(source, new)]
     return "".join([*parts, message.between[-1]])
 
 
@@ -86,13 +86,13 @@ def keep_arguments(source: str, text: str, flags: Collection[str]) -> tuple[str,
     """
     if IN_FORMATS not in _formats(flags):
         return text, True
-    own, new = ([match[0] for match in _arguments(each)] for each in (source, text))
-    if own == new:
+    arguments, translated = ([match[0] for match in _arguments(each)] for each in (source, text))
+    if arguments == translated:
         return text, True
-    if "c-format" not in flags or sorted(own) != sorted(new) or any("*" in each for each in own):
+    if "c-format" not in flags or sorted(arguments) != sorted(translated) or any("*" in each for each in arguments):
         return text, False
     numbers: dict[str, list[int]] = {}
-    for number, each in enumerate(own, 1):
+    for number, each in enumerate(arguments, 1):
         numbers.setdefault(each, []).append(number)
     parts, place = [], 0
     for match in _arguments(text):
@@ -160,7 +160,7 @@ def _read_part(part: str, pattern: re.Pattern[str]) -> Segment:
         if all(b <= span.start or span.end <= a or (span.start <= a and b <= span.end) for span in pairs):
             spans.append(Span(a, b, None, opaque=True))
     spans.sort(key=lambda span: (span.start, -span.end))
-    return Segment(text, tuple(spans), why_kept(text))
+    return Segment(text, tuple(spans), skip_reason(text))
 
 
 def _cut(token: Token, mark: str) -> list[Token]:
@@ -171,19 +171,19 @@ def _cut(token: Token, mark: str) -> list[Token]:
     return [Token(before, "text"), Token(mark, "point"), Token(after, "text")]
 
 
-def _write_part(own: Segment, new: Segment) -> str:
-    new = restore_codes(own, new, pairs=False)
-    return write_codes(new, str, breaks=_line_breaks(own, new))
+def _write_part(source: Segment, new: Segment) -> str:
+    new = restore_codes(source, new, pairs=False)
+    return write_codes(new, str, breaks=_line_breaks(source, new))
 
 
-def _line_breaks(own: Segment, new: Segment) -> list[tuple[int, int]]:
+def _line_breaks(source: Segment, new: Segment) -> list[tuple[int, int]]:
     """As many lines as there were, ended near where their points are."""
-    ends = [span for span in own.spans if isinstance(span.tag, LineBreak)]
+    ends = [span for span in source.spans if isinstance(span.tag, LineBreak)]
     if not ends:
         return []
     points = {span.tag: span.start for span in new.spans if isinstance(span.tag, LineBreak)}
-    places = sorted(points.get(span.tag, len(new.text) * span.start / len(own.text)) for span in ends)
-    starts = [0, *(span.start for span in ends), len(own.text)]
+    places = sorted(points.get(span.tag, len(new.text) * span.start / len(source.text)) for span in ends)
+    starts = [0, *(span.start for span in ends), len(source.text)]
     width = max(b - a for a, b in pairwise(starts))
     whole = [(span.start, span.end) for span in new.spans if span.opaque]
     return choose_breaks(new.text, places, max(width, 40), whole)

@@ -76,18 +76,18 @@ class Catalogue:
                 self._add(entry)
 
     def _add(self, entry: Entry) -> None:
-        kept = self._why_kept(entry)
+        reason = self._skip_reason(entry)
         messages = []
         first = len(self.segments)
         for source in (entry.source, entry.plural):
             if source is not None:
                 message = read_message(source, entry.flags)
-                own = tuple(Segment(each.text, each.spans, kept or each.kept) for each in message.segments)
-                messages.append(Message(own, message.raws, message.between))
-                self.segments += own
+                parts = tuple(Segment(each.text, each.spans, reason or each.skip_reason) for each in message.segments)
+                messages.append(Message(parts, message.raws, message.between))
+                self.segments += parts
         self.units.append(_Unit(entry, messages, first))
 
-    def _why_kept(self, entry: Entry) -> str:
+    def _skip_reason(self, entry: Entry) -> str:
         if self.redo == "all" or not all(entry.translations):
             return ""
         if entry.is_fuzzy:
@@ -97,9 +97,9 @@ class Catalogue:
     def render(self, segments: Sequence[Segment]) -> bytes:
         edits: list[tuple[int, int, str]] = []
         for unit in self.units:
-            own, new = unit.split(self.segments), unit.split(segments)
+            old, new = unit.split(self.segments), unit.split(segments)
             if any(
-                a is not b for ours, others in zip(own, new, strict=True) for a, b in zip(ours, others, strict=True)
+                a is not b for ours, others in zip(old, new, strict=True) for a, b in zip(ours, others, strict=True)
             ):
                 edits += self._edit(unit, new)
         if not edits:
@@ -114,8 +114,8 @@ class Catalogue:
         entry = unit.entry
         sources = [entry.source] if entry.plural is None else [entry.source, entry.plural]
         new, is_safe = [], True
-        for source, message, own in zip(sources, unit.messages, segments, strict=True):
-            text, in_order = keep_arguments(source, write_message(message, own), entry.flags)
+        for source, message, translated in zip(sources, unit.messages, segments, strict=True):
+            text, in_order = keep_arguments(source, write_message(message, translated), entry.flags)
             new.append(text)
             is_safe = is_safe and in_order
         old = {key: text for key, text in entry.texts.items() if key.startswith("msgstr")}

@@ -17,7 +17,7 @@ _GONE = {"vanished", "obsolete"}
 @dataclass(frozen=True)
 class _Entry:
     content: Message
-    kept: str
+    skip_reason: str
     targets: tuple[Element, ...]  # each gets the translation: several where it depends on a number
 
 
@@ -40,22 +40,22 @@ class ParsedTs:
             forms = tuple(child for child in target if child.tag == "numerusform")
             kind = target.attributes.get("type", "")
             plural = message.attributes.get("numerus") == "yes"
-            kept = "no longer used" if kind in _GONE else "a byte that is no letter" if list(source) else ""
+            reason = "no longer used" if kind in _GONE else "a byte that is no letter" if list(source) else ""
             done = target.text().strip() != ""
-            if not kept and done and self.redo != "all":
-                kept = "already translated" if not kind else "" if self.redo == "fuzzy" else "to be reviewed"
+            if not reason and done and self.redo != "all":
+                reason = "already translated" if not kind else "" if self.redo == "fuzzy" else "to be reviewed"
             flags = ("qt-plural-format",) if plural else ("qt-format",)
-            yield _Entry(read_message(source.text(), flags), kept, forms or (target,))
+            yield _Entry(read_message(source.text(), flags), reason, forms or (target,))
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         self.xml.reset()
         edits: list[tuple[int, int, bytes]] = []
         first = 0
         for entry in self.entries:
-            own = _segments(entry)
-            new = segments[first : first + len(own)]
-            first += len(own)
-            if not entry.kept and any(a != b for a, b in zip(own, new, strict=True)):
+            sources = _segments(entry)
+            new = segments[first : first + len(sources)]
+            first += len(sources)
+            if not entry.skip_reason and any(a != b for a, b in zip(sources, new, strict=True)):
                 text = write_text(write_message(entry.content, new))
                 edits += [edit for element in entry.targets for edit in self._edit(element, text)]
         if not edits:
@@ -77,9 +77,9 @@ class ParsedTs:
 
 
 def _segments(entry: _Entry) -> tuple[Segment, ...]:
-    if not entry.kept:
+    if not entry.skip_reason:
         return entry.content.segments
-    return tuple(Segment(one.text, one.spans, entry.kept) for one in entry.content.segments)
+    return tuple(Segment(one.text, one.spans, entry.skip_reason) for one in entry.content.segments)
 
 
 class QtTs:

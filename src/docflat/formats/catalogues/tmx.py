@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from docflat.formats.catalogues.po import Redo
-from docflat.formats.inline_codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.inline_codes import Token, read_tokens, restore_codes, skip_reason, write_codes
 from docflat.formats.positioned_xml import Element, Xml, write_text, write_value
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
@@ -49,7 +49,7 @@ class ParsedTmx:
             words, spans = read_tokens(self._tokens(text))
             done = target is not None and target.text().strip() != "" and redo != "all"
             self.units.append(_Unit(variant, text, target))
-            self.segments.append(Segment(words, tuple(spans), "already translated" if done else why_kept(words)))
+            self.segments.append(Segment(words, tuple(spans), "already translated" if done else skip_reason(words)))
 
     def _tokens(self, element: Element) -> Iterator[Token]:
         for child in element.children:
@@ -72,10 +72,10 @@ class ParsedTmx:
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         edits: list[tuple[int, int, bytes]] = []
-        for unit, own, new in zip(self.units, self.segments, segments, strict=True):
-            if own.kept or own == new:
+        for unit, source, new in zip(self.units, self.segments, segments, strict=True):
+            if source.skip_reason or source == new:
                 continue
-            text = write_codes(restore_codes(own, new, pairs=True), lambda one: write_text(one).decode()).encode()
+            text = write_codes(restore_codes(source, new, pairs=True), lambda one: write_text(one).decode()).encode()
             if unit.target is not None:
                 edits.append((unit.target.start, unit.target.end, b"<seg>" + text + b"</seg>"))
             else:

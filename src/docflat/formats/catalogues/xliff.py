@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from docflat.formats.catalogues.po import Redo
-from docflat.formats.inline_codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.inline_codes import Token, read_tokens, restore_codes, skip_reason, write_codes
 from docflat.formats.positioned_xml import Element, Xml, write_text, write_value
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
@@ -54,7 +54,7 @@ class Place(NamedTuple):
     pieces: list[Element]  # each one segment: the source, or the parts into which it was divided
     target: Element | None
     last: Element  # after which a new target goes
-    kept: str  # why it is not to be translated
+    skip_reason: str  # why it is not to be translated
 
 
 @dataclass
@@ -73,13 +73,13 @@ class Translations:
         self.segments: list[Segment] = []
         self.units: list[_Unit] = []
         for place in find_places(self.xml, file):
-            kept = place.kept or self._why_kept(place)
+            reason = place.skip_reason or self._skip_reason(place)
             self.units.append(_Unit(place, len(self.segments)))
             for piece in place.pieces:
                 text, spans = read_tokens(_find_words(list(self._tokens(piece))))
-                self.segments.append(Segment(text, tuple(spans), kept or why_kept(text)))
+                self.segments.append(Segment(text, tuple(spans), reason or skip_reason(text)))
 
-    def _why_kept(self, place: Place) -> str:
+    def _skip_reason(self, place: Place) -> str:
         state = state_of(place)
         if self.redo == "all" or not state:
             return ""
@@ -128,8 +128,8 @@ class Translations:
     def _edit(self, place: Place, pairs: Sequence[tuple[Segment, Segment]]) -> dict[tuple[int, int], bytes]:
         source, target = place.source, place.target
         content, at = [], source.inner
-        for piece, (own, new) in zip(place.pieces, pairs, strict=True):
-            inside = self.xml.data[piece.inner : piece.inner_end] if new is own else _write(own, new)
+        for piece, (original, new) in zip(place.pieces, pairs, strict=True):
+            inside = self.xml.data[piece.inner : piece.inner_end] if new is original else _write(original, new)
             content += [self.xml.data[at : piece.inner], inside]
             at = piece.inner_end
         content.append(self.xml.data[at : source.inner_end])
@@ -199,14 +199,14 @@ def find_places(xml: Xml, file: str) -> Iterator[Place]:
         is_open = {"yes": True, "no": False}.get(element.attributes.get("translate", ""), is_open)
         part = element if name == "file" else part
         if name in ("trans-unit", "unit"):
-            kept = "" if is_open else 'translate="no"'
+            reason = "" if is_open else 'translate="no"'
             for holder in [each for each in element if local(each) == "segment"] if is_new else [element]:
-                yield _place(xml, file, part, holder, kept)
+                yield _place(xml, file, part, holder, reason)
         elif name in ("xliff", "file", "body", "group"):
             left += [(child, part, is_open) for child in reversed(list(element))]
 
 
-def _place(xml: Xml, file: str, part: Element, holder: Element, kept: str) -> Place:
+def _place(xml: Xml, file: str, part: Element, holder: Element, reason: str) -> Place:
     children = {local(child): child for child in reversed(list(holder))}
     source = children.get("source")
     if source is None:
@@ -218,7 +218,7 @@ def _place(xml: Xml, file: str, part: Element, holder: Element, kept: str) -> Pl
         if _is_part(each) and (not pieces or each.start >= pieces[-1].end):  # not one in another
             pieces.append(each)
     content = divided if divided is not None and pieces else source
-    return Place(part, holder, content, pieces or [source], children.get("target"), divided or source, kept)
+    return Place(part, holder, content, pieces or [source], children.get("target"), divided or source, reason)
 
 
 def _is_part(element: Element) -> bool:
@@ -239,9 +239,9 @@ def state_of(place: Place) -> str:
     return "" if state in _UNTRANSLATED else "review" if _REVIEW.fullmatch(state) else "done"
 
 
-def _write(own: Segment, new: Segment) -> bytes:
+def _write(source: Segment, new: Segment) -> bytes:
     # Every code must be in the target: tools refuse a file in which one is missing.
-    return write_codes(restore_codes(own, new, pairs=True), lambda text: write_text(text).decode()).encode()
+    return write_codes(restore_codes(source, new, pairs=True), lambda text: write_text(text).decode()).encode()
 
 
 def _opened(tag: bytes) -> bytes:

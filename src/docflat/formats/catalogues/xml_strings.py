@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from docflat.formats.catalogues.messages import Message, read_message, write_message
-from docflat.formats.inline_codes import Token, read_tokens, restore_codes, why_kept, write_codes
+from docflat.formats.inline_codes import Token, read_tokens, restore_codes, skip_reason, write_codes
 from docflat.formats.positioned_xml import Element, Xml, write_text
 from docflat.formats.segments import Segment
 
@@ -14,7 +14,7 @@ from docflat.formats.segments import Segment
 @dataclass(frozen=True)
 class XmlString:
     element: Element
-    kept: str = ""  # why it is not to be translated
+    skip_reason: str = ""  # why it is not to be translated
     flags: tuple[str, ...] = ()  # what its placeholders are: "java-format"
 
 
@@ -38,22 +38,22 @@ class XmlStrings:
         self.xml.reset()
         first, changed = 0, False
         for string, content in zip(self.strings, self.contents, strict=True):
-            own = _segments(content)
-            new = segments[first : first + len(own)]
-            first += len(own)
-            if any(a != b for a, b in zip(own, new, strict=True)):
+            sources = _segments(content)
+            new = segments[first : first + len(sources)]
+            first += len(sources)
+            if any(a != b for a, b in zip(sources, new, strict=True)):
                 changed = True
                 self.xml.change(string.element.inner, string.element.inner_end, self._write(content, new))
         return self.xml.render() if changed else self.data
 
     def _read(self, string: XmlString) -> Message | Segment:
         element = string.element
-        if string.kept:
-            return Segment(element.text(), kept=string.kept)
+        if string.skip_reason:
+            return Segment(element.text(), skip_reason=string.skip_reason)
         if not list(element):
             return read_message(self.said(element.text()), string.flags)
         text, spans = read_tokens(self._tokens(element))
-        return Segment(text, tuple(spans), why_kept(text))
+        return Segment(text, tuple(spans), skip_reason(text))
 
     def _tokens(self, element: Element) -> Iterator[Token]:
         for child in element.children:

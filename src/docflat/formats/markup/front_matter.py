@@ -25,15 +25,15 @@ class FrontMatter:
         self.places = [place for place in places if place is not None]
         self.segments = [
             *(Segment(text[start:end]) for start, end in self.places),
-            Segment(text, kept="front matter"),
+            Segment(text, skip_reason="front matter"),
         ]
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         parts, end = [], 0
-        for (start, stop), own, new in zip(self.places, self.segments, segments, strict=False):
+        for (start, stop), source, new in zip(self.places, self.segments, segments, strict=False):
             quote = self.text[start - 1]
-            if new.text == own.text:
-                written = own.text
+            if new.text == source.text:
+                written = source.text
             elif quote in "\"'":
                 start, stop = start - 1, stop + 1
                 single = quote == "'" and "'" not in new.text

@@ -13,7 +13,7 @@ from docflat.formats.markup.html_tokens import (
     APART,
     BLOCKS,
     CODE,
-    KEPT,
+    VERBATIM,
     VOID,
     Token,
     cut_html,
@@ -87,7 +87,8 @@ class _Reader:
         self.names: list[str] = []  # of its open inline elements
         self.waiting: Counter[str] = Counter()  # how many of each name are open
         self.root = -1  # where in the layout the tag <html> is, which names the language
-        self.kept: tuple[int, str, int] | None = None  # a kept element: where it starts, its name, how deep in its like
+        # An element whose content stays: where it starts, its name, how deep in its like.
+        self.verbatim: tuple[int, str, int] | None = None
         tokens = list(cut_html(text))
         self.apart = find_apart(text, tokens)
         for token in tokens:
@@ -95,21 +96,21 @@ class _Reader:
         self._end()
 
     def _end(self) -> None:
-        if self.kept is not None:  # it was never closed
-            self._end_kept(len(self.text))
+        if self.verbatim is not None:  # it was never closed
+            self._end_verbatim(len(self.text))
         self._end_block()
 
     def _take(self, token: Token) -> None:
         raw = self.text[token.start : token.end]
-        if self.kept is not None and self.kept[1] in CODE and token.name in BLOCKS - {"br"}:
-            self._end_kept(token.start)  # a closing tag was forgotten
-        if self.kept is not None:
-            start, name, depth = self.kept
+        if self.verbatim is not None and self.verbatim[1] in CODE and token.name in BLOCKS - {"br"}:
+            self._end_verbatim(token.start)  # a closing tag was forgotten
+        if self.verbatim is not None:
+            start, name, depth = self.verbatim
             if token.name == name and token.kind in ("open", "close") and not raw.endswith("/>"):
                 depth += 1 if token.kind == "open" else -1
-                self.kept = (start, name, depth)
+                self.verbatim = (start, name, depth)
                 if not depth:
-                    self._end_kept(token.end)
+                    self._end_verbatim(token.end)
             return
         if token.kind in ("open", "close") and (token.name in APART or token.start in self.apart):
             self._end_block()
@@ -133,14 +134,14 @@ class _Reader:
 
     def _open(self, token: Token, raw: str) -> None:
         single = token.name in VOID or raw.endswith("/>")
-        if not single and (token.name in KEPT or self._says_no(token)):
+        if not single and (token.name in VERBATIM or self._says_no(token)):
             if token.name in BLOCKS or token.start in self.apart:
                 self._end_block()
             start = token.start
             if token.name in APART and not self._says_no(token):  # its tag may have texts
                 self.layout += self._tag(token)
                 start = token.end
-            self.kept = (start, token.name, 1)
+            self.verbatim = (start, token.name, 1)
             return
         template = self._tag(token)
         if token.name == "html":
@@ -160,20 +161,20 @@ class _Reader:
         values = {name: unescape(self.text[start:end].strip("\"'")) for name, start, end in token.attributes}
         return values.get("translate", "").lower() == "no" or "notranslate" in values.get("class", "").split()
 
-    def _end_kept(self, end: int) -> None:
-        """What is kept is part of a sentence, or stands by itself."""
-        assert self.kept is not None
-        start, name, _ = self.kept
-        self.kept = None
+    def _end_verbatim(self, end: int) -> None:
+        """An element whose content stays is part of a sentence, or stands by itself."""
+        assert self.verbatim is not None
+        start, name, _ = self.verbatim
+        self.verbatim = None
         raw = self.text[start:end]
         if name in APART:
             self.layout.append(raw)
             if name not in ("script", "style"):
-                self.segments.append(Segment(raw, kept="code" if name in KEPT else "translate=no"))
+                self.segments.append(Segment(raw, skip_reason="code" if name in VERBATIM else "translate=no"))
             return
         if start in self.apart:
             self.layout.append(raw)
-            self.segments.append(Segment(raw, kept="translate=no"))
+            self.segments.append(Segment(raw, skip_reason="translate=no"))
             return
         self.raw.append(raw)
         shown = unescape(re.sub(r"<[^<>]*>", "", raw))

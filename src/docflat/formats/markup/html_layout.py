@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import unescape
 from itertools import accumulate, pairwise
 
-from docflat.formats.markup.html_tokens import APART, BLOCKS, CHOICES, CODE, KEPT, VOID, Token, names, values_of
+from docflat.formats.markup.html_tokens import APART, BLOCKS, CHOICES, CODE, VERBATIM, VOID, Token, names, values_of
 from docflat.support.punctuation import CLAUSE_ENDS, SENTENCE_ENDS
 
 _DISPLAY = re.compile(r"display\s*:\s*(?:block|flex|grid|flow-root|list-item|table)")
@@ -43,7 +43,7 @@ class _Element:
 
 def find_apart(text: str, tokens: Sequence[Token]) -> set[int]:
     """Where inline tags start that end a text."""
-    shown = [not hidden for hidden in _kept(text, tokens)]
+    shown = [not hidden for hidden in _are_verbatim(text, tokens)]
     is_block = [
         visible and token.kind in ("open", "close") and token.name in APART
         for token, visible in zip(tokens, shown, strict=True)
@@ -75,13 +75,13 @@ def find_apart(text: str, tokens: Sequence[Token]) -> set[int]:
     return {tokens[number].start for number in apart}
 
 
-def _kept(text: str, tokens: Sequence[Token]) -> Iterator[bool]:
+def _are_verbatim(text: str, tokens: Sequence[Token]) -> Iterator[bool]:
     """Whether each token is of an element whose content is not read, its tags included."""
     name, depth = "", 0
     for token in tokens:
         if name in CODE and token.name in BLOCKS - {"br"}:
             name, depth = "", 0  # a closing tag was forgotten
-        if not depth and token.kind == "open" and token.name in KEPT and not _is_empty(text, token):
+        if not depth and token.kind == "open" and token.name in VERBATIM and not _is_empty(text, token):
             name = token.name
         if name and token.name == name and not _is_empty(text, token):
             depth += {"open": 1, "close": -1}.get(token.kind, 0)

@@ -26,9 +26,9 @@ BLOCKS = names(
     "menu menuitem video audio source track canvas object embed param frameset frame map area"
 )
 CODE = names("code kbd samp var tt")
-INLINE_KEPT = CODE | names("svg math")
-KEPT = INLINE_KEPT | names("script style pre textarea xmp iframe noembed noframes listing")
-APART = (BLOCKS | KEPT) - INLINE_KEPT  # these stand by themselves
+INLINE_VERBATIM = CODE | names("svg math")
+VERBATIM = INLINE_VERBATIM | names("script style pre textarea xmp iframe noembed noframes listing")
+APART = (BLOCKS | VERBATIM) - INLINE_VERBATIM  # these stand by themselves
 
 CHOICES = names("checkbox radio submit button reset image")  # inputs with a text beside them, or on them
 

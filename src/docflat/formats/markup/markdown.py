@@ -24,7 +24,7 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??
 _ALERT = re.compile(r"\[![\w-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
 MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
 _MARKS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "s"}  # the elements that they are
-KEPT = {"fence": "code", "code_block": "code"}
+VERBATIM = {"fence": "code", "code_block": "code"}
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class ParsedMarkdown:
         tokens = parser.parse(self.text[self.body :], known)
         self.searched = 0  # cells of a line are found one after the other
         for before, token in zip([None, *tokens], tokens, strict=False):
-            if token.type in KEPT:
-                self.segments.append(Segment(token.content, kept=KEPT[token.type]))
+            if token.type in VERBATIM:
+                self.segments.append(Segment(token.content, skip_reason=VERBATIM[token.type]))
             elif token.type == "html_block":
                 self._read_html(token)
             elif token.type == "inline" and before is not None:
@@ -77,7 +77,7 @@ class ParsedMarkdown:
                     try:
                         self._read_block(part, before)
                     except LostPlace:
-                        self.segments.append(Segment(part.content, kept="Markdown that is not understood"))
+                        self.segments.append(Segment(part.content, skip_reason="Markdown that is not understood"))
 
     def _add_part(self, start: int, end: int, parsed: ParsedHtml | FrontMatter) -> None:
         self.blocks.append(_Part(start, end, len(self.segments), parsed))
@@ -90,7 +90,7 @@ class ParsedMarkdown:
         if _NEWLINE.sub("\n", self.text[start:end]).strip("\n") == token.content.strip("\n"):
             self._add_part(start, end, ParsedHtml(self.text[start:end], "utf-8", b""))
         else:  # in a quote or a list its lines start with other things
-            self.segments.append(Segment(token.content, kept="HTML"))
+            self.segments.append(Segment(token.content, skip_reason="HTML"))
 
     def _read_block(self, token: Token, parent: Token) -> None:
         start, end, prefix = self._locate(token, parent)
@@ -155,15 +155,15 @@ class ParsedMarkdown:
         parts, end, parser = [], 0, inline_parser()
         for block in self.blocks:
             if isinstance(block, _Part):
-                own_part = segments[block.first : block.first + len(block.parsed.segments)]
-                parts += [self.text[end : block.start], block.parsed.render(own_part).decode()]
+                translated = segments[block.first : block.first + len(block.parsed.segments)]
+                parts += [self.text[end : block.start], block.parsed.render(translated).decode()]
                 end = block.end
                 continue
-            own, new = self.segments[block.number], segments[block.number]
-            markup = [part for span in own.spans for part in (*span.tag.before, *span.tag.after)]
+            source, new = self.segments[block.number], segments[block.number]
+            markup = [part for span in source.spans for part in (*span.tag.before, *span.tag.after)]
             inner = [part for part in markup if isinstance(part, int)]
             parts.append(self.text[end : block.start])
-            if new == own and all(segments[number] == self.segments[number] for number in inner):
+            if new == source and all(segments[number] == self.segments[number] for number in inner):
                 parts.append(self.text[block.start : block.end])
             else:
                 parts.append(self._written(block, _write(_without_empty_marks(new), fill, parser)))

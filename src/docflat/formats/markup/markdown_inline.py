@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.token import Token
 
-from docflat.formats.markup.html_tokens import INLINE_KEPT
+from docflat.formats.markup.html_tokens import INLINE_VERBATIM
 from docflat.formats.markup.markdown_blocks import add_blocks
 from docflat.formats.markup.tags import SpanBuilder, Template
 from docflat.formats.segments import LINE_BREAK, Segment
@@ -67,12 +67,12 @@ class InlineReader:
         self.links: list[int] = []  # where the text of open links starts
 
     def read(self, tokens: Sequence[Token]) -> Segment:
-        kept = _kept_elements(tokens)
+        closing = _verbatim_elements(tokens)
         number = 0
         while number < len(tokens):
-            last = kept.get(number, number)
+            last = closing.get(number, number)
             if number < last:
-                self._keep(tokens[number], tokens[last])
+                self._take_verbatim(tokens[number], tokens[last])
             else:
                 self._take(tokens[number])
             number = last + 1
@@ -165,7 +165,7 @@ class InlineReader:
         else:
             self.builder.point((raw,))
 
-    def _keep(self, opening: Token, closing: Token) -> None:
+    def _take_verbatim(self, opening: Token, closing: Token) -> None:
         """An element whose text stays as it is, such as a key."""
         start = self.place
         self._expect(opening.content)
@@ -229,20 +229,20 @@ class InlineReader:
         self.builder.point(("![", alt, *self._target(label)))
 
 
-def _kept_elements(tokens: Sequence[Token]) -> dict[int, int]:
+def _verbatim_elements(tokens: Sequence[Token]) -> dict[int, int]:
     """Elements of HTML whose text is to stay: the number of the token that opens one, and of the one that closes it."""
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     closing: dict[str, int] = {}  # the next of each name
     for number in range(len(tokens) - 1, -1, -1):
         raw = tokens[number].content
         name = _HTML_NAME.match(raw) if tokens[number].type == "html_inline" else None
-        if name is None or name[1].lower() not in INLINE_KEPT or raw.endswith("/>"):
+        if name is None or name[1].lower() not in INLINE_VERBATIM or raw.endswith("/>"):
             continue
         if raw.startswith("</"):
             closing[name[1].lower()] = number
         elif name[1].lower() in closing:
-            found[number] = closing[name[1].lower()]
-    return found
+            pairs[number] = closing[name[1].lower()]
+    return pairs
 
 
 def _label_end(content: str, start: int) -> int:
@@ -263,8 +263,8 @@ def _inline_target(content: str, place: int) -> tuple[int | None, tuple[int, int
     blank = re.compile(r"\s*")
 
     def skip(start: int) -> int:
-        found = blank.match(content, start)
-        return found.end() if found else start
+        blanks = blank.match(content, start)
+        return blanks.end() if blanks else start
 
     end = skip(place + 1)
     destination = parseLinkDestination(content, end, len(content))

@@ -46,9 +46,9 @@ class SpanBuilder:
     def add(self, text: str) -> None:
         if self._after_point() and self.parts and self.parts[-1][-1:].isspace():
             # Of the blanks around a point, a translation keeps those before it; the others are its own.
-            own, last = text[: len(text) - len(text.lstrip())], self.spans[-1]
-            self.spans[-1] = replace(last, tag=Tag((*last.tag.before, own), last.tag.after))
-            text = text[len(own) :]
+            blanks, last = text[: len(text) - len(text.lstrip())], self.spans[-1]
+            self.spans[-1] = replace(last, tag=Tag((*last.tag.before, blanks), last.tag.after))
+            text = text[len(blanks) :]
         self.parts.append(text)
         self.length += len(text)
 

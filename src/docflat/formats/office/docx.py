@@ -13,7 +13,7 @@ from functools import lru_cache
 from docflat.formats.office.fields import FieldMark, fold_fields, is_translated
 from docflat.formats.office.inline import Paragraph, Write
 from docflat.formats.office.ooxml import Package, drawing_paragraph
-from docflat.formats.office.packages import Seen
+from docflat.formats.office.packages import FirstPlaces
 from docflat.formats.office.paragraph_pieces import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.office.styles import Style, Styles, is_typed
 from docflat.formats.positioned_xml import Element, Xml, write_text
@@ -39,9 +39,9 @@ class Docx:
         paragraphs = _Paragraphs(_read_styles(package))
         makers = {"w:p": paragraphs.make, "a:p": drawing_paragraph}
         package.add_title()
-        seen: Seen = {}
+        first_places: FirstPlaces = {}
         for kind, name in _parts(package):
-            repeats = seen if kind in ("header", "footer") else None  # of every section
+            repeats = first_places if kind in ("header", "footer") else None  # of every section
             package.add_part(name, makers, lambda element: element.tag in _DELETED, repeats)
         package.keep_code()
         return package
@@ -92,14 +92,14 @@ class _Paragraphs:
         properties = element.find("w:pPr")
         style = _value(element.find("w:pPr", "w:pStyle"))
         items = _Runs(xml, self._styles, style, show=False).items(element)
-        kept = "code" if self._styles.is_code(style) else ""
+        skip_reason = "code" if self._styles.is_code(style) else ""
         if not any(map(has_text, items)):  # Hidden text is listed, though it is kept, unless there is other text.
             revealed = _Runs(xml, self._styles, style, show=True).items(element)
             if any(map(has_text, revealed)):
-                items, kept = revealed, "hidden"
+                items, skip_reason = revealed, "hidden"
 
         start = properties.end if properties else element.inner
-        return Paragraph(xml, start, element.inner_end, items, *_writing(xml.name(element)[:-1]), kept)
+        return Paragraph(xml, start, element.inner_end, items, *_writing(xml.name(element)[:-1]), skip_reason)
 
 
 @lru_cache(maxsize=16)
@@ -166,7 +166,7 @@ class _Runs:
             piece = Piece(look, child.start, child.end)
             text = _text(child)
             if text is None:
-                yield _kept(child, piece)
+                yield _raw(child, piece)
             elif text and hidden:
                 yield Raw((piece,), "mark")
             elif text and code:
@@ -184,11 +184,11 @@ class _Runs:
             hidden = self._styles.is_hidden(style) or self._styles.is_hidden(self._style)
         said = (_typed(run), self._styles.is_typed(style), self._styles.is_typed(self._style))
         typed = next((one for one in said if one is not None), False)
-        seen = [key for child in properties or () if (key := self._seen(child))]
-        look = Look(tuple(sorted(seen)), opening, b"</%b>" % self._xml.name(run), typed=typed)
+        visible = [key for child in properties or () if (key := self._visible(child))]
+        look = Look(tuple(sorted(visible)), opening, b"</%b>" % self._xml.name(run), typed=typed)
         return look, self._styles.is_code(style), hidden and not self._show
 
-    def _seen(self, element: Element) -> tuple[object, ...] | None:
+    def _visible(self, element: Element) -> tuple[object, ...] | None:
         """What a reader sees of a property."""
         values = sorted((name, value) for name, value in element.attributes.items() if name != "w:hint")
         if element.tag in _UNSEEN or (element.tag == "w:rFonts" and not values):
@@ -207,7 +207,7 @@ def _text(element: Element) -> str | None:
     return "".join(inner.text() for inner in base.walk() if inner.tag == "w:t") if base else None
 
 
-def _kept(element: Element, piece: Piece) -> Raw:
+def _raw(element: Element, piece: Piece) -> Raw:
     if element.tag == "w:fldChar":
         return FieldMark((piece,), "mark", role=element.attributes.get("w:fldCharType", ""))
     if element.tag == "w:instrText":

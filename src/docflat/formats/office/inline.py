@@ -37,7 +37,7 @@ class Paragraph:
     __slots__ = ("_chunks", "_layout", "_write", "copy_of", "end", "segments", "start", "typed", "xml")
 
     def __init__(
-        self, xml: Xml, start: int, end: int, items: Sequence[Item], plain: Look, write: Write, kept: str = ""
+        self, xml: Xml, start: int, end: int, items: Sequence[Item], plain: Look, write: Write, skip_reason: str = ""
     ) -> None:
         self.xml, self.start, self.end, self._write = xml, start, end, write
         self.copy_of: Place | None = None
@@ -45,7 +45,9 @@ class Paragraph:
         self.typed = looks == {True}
         self._layout = list(_lay_out(join_code(items, typed=len(looks) > 1), plain))
         self._chunks = [part for part in self._layout if isinstance(part, Chunk)]
-        self.segments = [replace(chunk.segment, kept=kept or chunk.segment.kept) for chunk in self._chunks]
+        self.segments = [
+            replace(chunk.segment, skip_reason=skip_reason or chunk.segment.skip_reason) for chunk in self._chunks
+        ]
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         new = dict(zip(map(id, self._chunks), segments, strict=True))
@@ -133,8 +135,8 @@ class Chunk:
         text = "".join(self._parts)
         self._shares = [span.start / max(1, len(text)) for span in self._spans]
         spans = tuple(self._nested(text))
-        only_kept = any(map(str.isalpha, text)) and not _has_letters(items)
-        self.segment = Segment(text, spans, "no letters" if only_kept else "")
+        only_opaque = any(map(str.isalpha, text)) and not _has_letters(items)
+        self.segment = Segment(text, spans, "no letters" if only_opaque else "")
 
     def _add(self, items: Sequence[Item]) -> Look:
         """Add items; what most of their text looks like needs no span, and is given back."""
@@ -240,9 +242,9 @@ def _trimmed(span: Span, text: str) -> Span:
 
 def _without_blank_looks(items: Sequence[Item]) -> list[Item]:
     """A blank between two texts of one look has that look too."""
-    found = list(items)
-    for i in range(1, len(found) - 1):
-        before, here, after = found[i - 1 : i + 2]
+    result = list(items)
+    for i in range(1, len(result) - 1):
+        before, here, after = result[i - 1 : i + 2]
         if isinstance(before, Text) and isinstance(here, Text) and isinstance(after, Text) and here.text.isspace():
-            found[i] = Text(here.text, before.look) if before.look.key == after.look.key else here
-    return found
+            result[i] = Text(here.text, before.look) if before.look.key == after.look.key else here
+    return result

@@ -49,13 +49,13 @@ class LayingBack:
                 looks.append(tag[1] if isinstance(tag, tuple) else tag)
                 counts.append(len(self._items))
             else:
-                self._keep_link(looks.pop(), counts.pop())
+                self._restore_link(looks.pop(), counts.pop())
                 self._items += tag[0].closing if isinstance(tag, tuple) else ()
         self._say(place, len(self._text), base)
-        self._keep_link(base, 0)
+        self._restore_link(base, 0)
         return self._items
 
-    def _keep_link(self, look: Look, count: int) -> None:
+    def _restore_link(self, look: Look, count: int) -> None:
         """A link that is a look of text is lost with its last letter."""
         if look.link and not any(isinstance(item, Text) for item in self._items[count:]):
             self._items.append(Text("", look))
@@ -66,8 +66,8 @@ class LayingBack:
         placed: dict[int, int] = {}  # where in the list the span of each tag is
         result: list[Span | None] = []
         for number, span in enumerate(spans):
-            is_kept = _is_kept(self._tags[span.tag])
-            if is_kept and span.tag in placed:
+            has_place = _has_place(self._tags[span.tag])
+            if has_place and span.tag in placed:
                 result.append(None)
                 continue
             if span.start == span.end and _kind(self._tags[span.tag]) not in ("", "mark"):
@@ -82,7 +82,7 @@ class LayingBack:
             kind = _kind(tag)
             number = placed.get(tag_number, -1)
             span_here = result[number] if number >= 0 else None
-            if span_here is None and (not _is_kept(tag) or kind == "break"):
+            if span_here is None and (not _has_place(tag) or kind == "break"):
                 continue
             place = round(shares[tag_number] * len(self._text)) if span_here is None else span_here.start
             if span_here is None and kind != "mark":  # whoever translated has lost it
@@ -112,7 +112,7 @@ class LayingBack:
             self._items.append(Text(text, look))
 
 
-def _is_kept(tag: Tag) -> bool:
+def _has_place(tag: Tag) -> bool:
     return not isinstance(tag, Look) or tag.link
 
 

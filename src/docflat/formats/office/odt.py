@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from docflat.formats.office.compared import find_compared
 from docflat.formats.office.inline import Paragraph, Write
-from docflat.formats.office.packages import Office, Place, Seen, mark_copies, plain_attribute, plain_element
+from docflat.formats.office.packages import FirstPlaces, Office, Place, mark_copies, plain_attribute, plain_element
 from docflat.formats.office.paragraph_pieces import Item, Look, Piece, Raw, Text, Wrap, clean, has_text, items_text
 from docflat.formats.office.styles import Style, Styles, is_typed
 from docflat.formats.positioned_xml import Element, Xml, write_text
@@ -134,34 +134,34 @@ class _Finder:
         for group in xml.root:
             if group.tag in ("office:body", "office:master-styles"):
                 self._find(group, "")
-        cells: Seen = {}
+        cells: FirstPlaces = {}
         for number in sorted(self._in_cells):  # now, in the order of reading: a cell may hold a table
             mark_copies(cells, [self.places[number]])
 
-    def _find(self, element: Element, kept: str) -> None:
+    def _find(self, element: Element, skip_reason: str) -> None:
         if element.tag in ("text:tracked-changes", "table:tracked-changes"):  # what was deleted
             return
         if element.tag == "text:section" and element.attributes.get("text:display") == "none":
-            kept = "hidden"
+            skip_reason = "hidden"
         if self._compared is not None and element.tag in _CELLS:
-            self._cell(element, kept, self._compared)
+            self._cell(element, skip_reason, self._compared)
             return
         if element.tag in _PARAGRAPHS and element.children:
-            paragraph = self._paragraph(element, kept)
+            paragraph = self._paragraph(element, skip_reason)
             self.places += [paragraph] if paragraph.segments else []
         elif element.tag in _PLAIN_TEXTS:
             self.places.append(plain_element(self._xml, element))
         for child in element:
-            self._find(child, kept)
+            self._find(child, skip_reason)
 
-    def _cell(self, cell: Element, kept: str, compared: Collection[str]) -> None:
+    def _cell(self, cell: Element, skip_reason: str, compared: Collection[str]) -> None:
         """A cell of a table of numbers: what shows of a number or a formula is made from it; notes are texts."""
         first = len(self.places)
         number = cell.attributes.get("office:value-type", "string") != "string" or "table:formula" in cell.attributes
         shown = [child for child in cell if child.tag in _PARAGRAPHS]
         text = "\n".join(child.text() for child in shown)
         letters = any(map(str.isalpha, text))
-        why = "used by a formula" if text.strip().casefold() in compared else kept if letters else "no letters"
+        why = "used by a formula" if text.strip().casefold() in compared else skip_reason if letters else "no letters"
         value = plain_attribute(self._xml, cell, "office:string-value")
         if value and (len(shown) > 1 or value[0].segments != [Segment(text)]):
             why = "a value besides its text"
@@ -170,24 +170,30 @@ class _Finder:
                 paragraph = None if number else self._paragraph(child, why)
                 self.places += [paragraph] if paragraph and paragraph.segments else []
             else:
-                self._find(child, kept)
+                self._find(child, skip_reason)
         self.places += value if not number and not why else []
         self._in_cells.update(range(first, len(self.places)))
 
-    def _paragraph(self, element: Element, kept: str) -> Paragraph:
+    def _paragraph(self, element: Element, skip_reason: str) -> Paragraph:
         style = f"paragraph:{element.attributes.get('text:style-name', '')}"
         if self._styles.is_hidden(style):
-            kept = "hidden"
+            skip_reason = "hidden"
         elif self._styles.is_code(style):
-            kept = "code"
+            skip_reason = "code"
         plain = replace(_PLAIN, typed=bool(self._styles.is_typed(style)))
-        items = _Inline(self._xml, self._styles, show=bool(kept)).items(element, plain)
-        if not kept and not any(map(has_text, items)):  # Hidden text is listed, unless there is other text.
+        items = _Inline(self._xml, self._styles, show=bool(skip_reason)).items(element, plain)
+        if not skip_reason and not any(map(has_text, items)):  # Hidden text is listed, unless there is other text.
             revealed = _Inline(self._xml, self._styles, show=True).items(element, plain)
             if any(map(has_text, revealed)):
-                items, kept = revealed, "hidden"
+                items, skip_reason = revealed, "hidden"
         return Paragraph(
-            self._xml, element.inner, element.inner_end, items, plain, _writing(self._xml.name(element)[:-1]), kept
+            self._xml,
+            element.inner,
+            element.inner_end,
+            items,
+            plain,
+            _writing(self._xml.name(element)[:-1]),
+            skip_reason,
         )
 
 
@@ -256,13 +262,13 @@ class _Inline:
     def _span(self, span: Element, look: Look) -> Iterator[Item]:
         style = f"text:{span.attributes.get('text:style-name', '')}"
         hidden, code = self._styles.is_hidden(style), self._styles.is_code(style)
-        seen = self._styles[style].look if style in self._styles else (style,)
+        visible = self._styles[style].look if style in self._styles else (style,)
         inner = look  # of a style that only notes when a text was typed; of formatting that nobody would nest so
-        if seen and len(look.opening) < _LONGEST_LOOK:
+        if visible and len(look.opening) < _LONGEST_LOOK:
             opening, closing = self._xml.data[span.start : span.inner], b"</%b>" % self._xml.name(span)
             typed = self._styles.is_typed(style)
             typed = look.typed if typed is None else typed
-            inner = Look((look.key, seen), look.opening + opening, closing + look.closing, typed=typed)
+            inner = Look((look.key, visible), look.opening + opening, closing + look.closing, typed=typed)
         items = self.items(span, inner)
         if (hidden and not self._show) or code:
             text = "" if hidden else items_text(items)

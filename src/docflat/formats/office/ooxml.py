@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from docflat.formats.office.inline import Paragraph, Write
 from docflat.formats.office.packages import (
+    FirstPlaces,
     Office,
     Place,
-    Seen,
     mark_copies,
     mark_repeats,
     plain_attribute,
@@ -93,13 +93,13 @@ class Package(Office):
     def _read_relations(self, name: str) -> dict[str, tuple[str, str]]:
         folder, base = posixpath.split(name)
         relations = posixpath.join(folder, "_rels", f"{base}.rels")
-        found = {}
+        targets = {}
         for entry in self.part(relations).root if relations in self.members else ():
             get = entry.attributes.get
             target = posixpath.normpath(posixpath.join("/", folder, get("Target", ""))).lstrip("/")
             if get("TargetMode") != "External" and target in self.members:
-                found[get("Id", "")] = get("Type", "").rpartition("/")[2], target
-        return found
+                targets[get("Id", "")] = get("Type", "").rpartition("/")[2], target
+        return targets
 
     def add_title(self) -> None:
         for kind, name in self.related(""):
@@ -109,34 +109,38 @@ class Package(Office):
                 self.add([plain_element(xml, field) for field in fields])
 
     def add_part(
-        self, name: str, makers: Mapping[str, Maker], skip: Skip = lambda element: False, seen: Seen | None = None
+        self,
+        name: str,
+        makers: Mapping[str, Maker],
+        skip: Skip = lambda element: False,
+        first_places: FirstPlaces | None = None,
     ) -> None:
         """All text of a part, then that of its charts and diagrams; a part that was added before is left out.
 
-        Parts with the same `seen` repeat each other: what is alike in them is translated once.
+        Parts with the same `first_places` repeat each other: what is alike in them is translated once.
         """
         if name not in self._added:
             self._added.add(name)
             places = find_places(self.part(name), makers, skip)
-            if seen is not None:
-                mark_copies(seen, places)
+            if first_places is not None:
+                mark_copies(first_places, places)
             self.add(places)
-            self._add_graphics(name, seen)
+            self._add_graphics(name, first_places)
 
-    def _add_graphics(self, name: str, repeats: Seen | None) -> None:
+    def _add_graphics(self, name: str, first_places: FirstPlaces | None) -> None:
         """A diagram is there twice: as data, and as it was drawn from them last."""
         related = [(kind, target) for kind, target in self.related(name) if kind in _GRAPHICS]
         related = sorted({(kind, target) for kind, target in related if target not in self._added})
         places = {target: find_places(self.part(target), {"a:p": drawing_paragraph}) for _, target in related}
-        seen: Seen = {}
-        mark_copies(seen, [place for kind, target in related if kind == "diagramData" for place in places[target]])
+        diagrams: FirstPlaces = {}
+        mark_copies(diagrams, [place for kind, target in related if kind == "diagramData" for place in places[target]])
         for kind, target in related:
             if kind == "diagramDrawing":
-                mark_copies(seen, places[target])
+                mark_copies(diagrams, places[target])
             elif kind == "chart":
                 mark_repeats(places[target])  # every series names the categories again
-                if repeats is not None:
-                    mark_copies(repeats, places[target])
+                if first_places is not None:
+                    mark_copies(first_places, places[target])
             self.add(places[target] if target not in self._added else ())
             self._added.add(target)
 
@@ -162,12 +166,12 @@ def _find(xml: Xml, element: Element, makers: Mapping[str, Maker], skip: Skip, p
         places += [plain_element(xml, value) for value in element.walk() if value.tag == "c:v"]
         return
     first = len(places)
-    seen: Seen = {}
+    first_places: FirstPlaces = {}
     for child in element:
         before = len(places)
         _find(xml, child, makers, skip, places)
         if child.tag in ("mc:Choice", "mc:Fallback"):
-            mark_copies(seen, places[before:])
+            mark_copies(first_places, places[before:])
     if element.tag == "w:drawing":
         mark_repeats([place for place in places[first:] if not isinstance(place, Paragraph)])
 
@@ -225,8 +229,8 @@ def _run(xml: Xml, run: Element) -> list[Item]:
 
 def _look_key(xml: Xml, properties: Element) -> tuple[object, ...] | None:
     """What a reader sees of a run's properties; None: nothing."""
-    seen: Sequence[tuple[str, str]] = sorted(
+    visible: Sequence[tuple[str, str]] = sorted(
         (name, value) for name, value in properties.attributes.items() if name not in _UNSEEN
     )
     inside = xml.data[properties.inner : properties.inner_end].strip()
-    return (*seen, inside) if seen or inside else None
+    return (*visible, inside) if visible or inside else None

@@ -37,7 +37,7 @@ class Plain:
 
     def __init__(self, xml: Xml, start: int, end: int, text: str, write: Callable[[str], bytes]) -> None:
         self.xml, self.start, self.end, self._write = xml, start, end, write
-        self.segments = [Segment(text, kept=_why_kept(text))] if text.strip() else []
+        self.segments = [Segment(text, skip_reason=_skip_reason(text))] if text.strip() else []
         self.copy_of: Place | None = None
         self.typed = False
 
@@ -54,7 +54,7 @@ def plain_attribute(xml: Xml, element: Element, name: str) -> list[Plain]:
     return [Plain(xml, *place, element.attributes[name], write_value)] if place and element.attributes.get(name) else []
 
 
-def _why_kept(text: str) -> str:
+def _skip_reason(text: str) -> str:
     if _FILE_NAME.fullmatch(text.strip()):  # what programs put where a description of an image belongs
         return "file name"
     return "" if any(map(str.isalpha, text)) else "no letters"
@@ -98,19 +98,19 @@ class Office:
         length = sum(len(self._segments[i].text) for i in typed)
         if 2 * length < sum(len(segment.text) for segment in self._segments):
             for i in typed:
-                self._segments[i] = replace(self._segments[i], kept=self._segments[i].kept or "code")
+                self._segments[i] = replace(self._segments[i], skip_reason=self._segments[i].skip_reason or "code")
 
     def render(self, segments: Sequence[Segment]) -> bytes:
         if len(segments) != len(self.segments):
             raise ValueError(f"{len(segments)} segments for the {len(self.segments)} of the file")
-        given = [own if own.kept else new for own, new in zip(self.segments, segments, strict=True)]
+        written = [source if source.skip_reason else new for source, new in zip(self.segments, segments, strict=True)]
         changed = set()
         for xml in self._parts.values():
             xml.reset()
         for place in sorted(self._places, key=lambda place: (place.end, -place.start)):
             held = self._held[id(place)]
-            if any(_differs(self.segments[i], given[i]) for i in held):
-                place.xml.change(place.start, place.end, place.render([given[i] for i in held]))
+            if any(_differs(self.segments[i], written[i]) for i in held):
+                place.xml.change(place.start, place.end, place.render([written[i] for i in held]))
                 changed.add(id(place.xml))
         parts = {name: xml.render() for name, xml in self._parts.items() if id(xml) in changed}
         return write_members(self._data, self.members, parts)
@@ -138,24 +138,24 @@ def write_members(data: bytes, members: Mapping[str, bytes], changed: Mapping[st
     return out.getvalue()
 
 
-Seen = dict[tuple[Segment, ...], "Place"]
+FirstPlaces = dict[tuple[Segment, ...], "Place"]
 
 
-def mark_copies(seen: Seen, places: Sequence[Place]) -> None:
+def mark_copies(first_places: FirstPlaces, places: Sequence[Place]) -> None:
     """Those that show again, for other programs or in another way, what was seen before share its segments."""
     for place in places:
-        if place.copy_of is None and place.segments and (first := seen.get(tuple(place.segments))) is not place:
+        if place.copy_of is None and place.segments and (first := first_places.get(tuple(place.segments))) is not place:
             place.copy_of = first
     for place in places:
-        seen.setdefault(tuple(place.segments), place)
+        first_places.setdefault(tuple(place.segments), place)
 
 
 def mark_repeats(places: Sequence[Place]) -> None:
     """What is the same as something before it shares its segments."""
-    seen: Seen = {}
+    first_places: FirstPlaces = {}
     for place in places:
-        mark_copies(seen, [place])
+        mark_copies(first_places, [place])
 
 
-def _differs(own: Segment, new: Segment) -> bool:
-    return own.text != new.text or own.spans != new.spans
+def _differs(source: Segment, new: Segment) -> bool:
+    return source.text != new.text or source.spans != new.spans

@@ -83,18 +83,18 @@ def walk_text(items: Iterable[Item]) -> Iterator[Text]:
 
 def join_code(items: Iterable[Item], typed: bool) -> list[Item]:
     """Runs of code that follow each other are one; if `typed`, text in a font of typewriters is code too."""
-    found: list[Item] = []
+    split: list[Item] = []
     for item in items:
         if isinstance(item, Wrap):
-            found.append(replace(item, items=tuple(join_code(item.items, typed))))
+            split.append(replace(item, items=tuple(join_code(item.items, typed))))
         elif isinstance(item, Text) and typed and item.look.typed and (inside := item.text.strip()):
             before, _, after = item.text.partition(inside)
             code = Raw((Text(inside, item.look),), "code", inside)
-            found += [one for one in (Text(before, item.look), code, Text(after, item.look)) if one.text]
+            split += [one for one in (Text(before, item.look), code, Text(after, item.look)) if one.text]
         else:
-            found.append(item)
+            split.append(item)
     joined: list[Item] = []
-    for alike, group in groupby(found, lambda item: isinstance(item, Raw) and item.kind == "code"):
+    for alike, group in groupby(split, lambda item: isinstance(item, Raw) and item.kind == "code"):
         runs = list(group)
         joined += [Raw(tuple(runs), "code", items_text(runs))] if alike else runs
     return joined

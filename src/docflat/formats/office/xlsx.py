@@ -13,7 +13,7 @@ from itertools import chain
 
 from docflat.formats.office.compared import literals
 from docflat.formats.office.ooxml import Package, drawing_paragraph
-from docflat.formats.office.packages import Place, Seen, mark_copies, plain_attribute, plain_element
+from docflat.formats.office.packages import FirstPlaces, Place, mark_copies, plain_attribute, plain_element
 from docflat.formats.office.xlsx_text import cell_text
 from docflat.formats.positioned_xml import Element, Xml
 from docflat.formats.segments import ParsedFile, Segment
@@ -46,7 +46,7 @@ class Workbook(Package):
         self._listed: set[int] = set()  # shared strings that were added
         self._compared: set[str] = set()  # texts that stay, in small letters
         self._headers: list[list[Place]] = []  # the names of the columns of each table
-        self._cells: Seen = {}
+        self._cells: FirstPlaces = {}
 
     def _read_shared(self) -> tuple[Xml, list[Element]] | None:
         for kind, name in self.related(self.main):
@@ -96,9 +96,9 @@ class Workbook(Package):
                 self.add(list(_comments(self.part(part))))
         for kind, part in related:
             if kind == "drawing":
-                self.add_part(part, _DRAWN, seen=self._cells)
+                self.add_part(part, _DRAWN, first_places=self._cells)
 
-    def _add_cell(self, xml: Xml, cell: Element, kept: str) -> None:
+    def _add_cell(self, xml: Xml, cell: Element, skip_reason: str) -> None:
         kind = cell.attributes.get("t", "n")
         value = cell.find("s:v")
         if kind not in ("s", "str", "inlineStr") or cell.find("s:f"):
@@ -109,20 +109,20 @@ class Workbook(Package):
             number = int(text) if len(text) < 10 and text.isascii() and text.isdigit() else -1
             if 0 <= number < len(strings) and number not in self._listed:
                 self._listed.add(number)
-                self._add_text(cell_text(shared, strings[number], self._why_kept(strings[number], kept)))
+                self._add_text(cell_text(shared, strings[number], self._skip_reason(strings[number], skip_reason)))
         elif kind == "str" and value:
-            self._add_text(cell_text(xml, value, self._why_kept(value, kept)))
+            self._add_text(cell_text(xml, value, self._skip_reason(value, skip_reason)))
         elif kind == "inlineStr" and (inline := cell.find("s:is")):
-            self._add_text(cell_text(xml, inline, self._why_kept(inline, kept)))
+            self._add_text(cell_text(xml, inline, self._skip_reason(inline, skip_reason)))
 
     def _add_text(self, place: Place) -> None:
-        shown = tuple(replace(one, kept="") if one.kept == "hidden" else one for one in place.segments)
+        shown = tuple(replace(one, skip_reason="") if one.skip_reason == "hidden" else one for one in place.segments)
         place.copy_of = self._cells.get(shown)
         mark_copies(self._cells, [place])
         self.add([place])
 
-    def _why_kept(self, element: Element, kept: str) -> str:
-        return "used by a formula or filter" if element.text().strip().casefold() in self._compared else kept
+    def _skip_reason(self, element: Element, skip_reason: str) -> str:
+        return "used by a formula or filter" if element.text().strip().casefold() in self._compared else skip_reason
 
     def _add_headers(self, table: Xml) -> None:
         """The names of a table's columns are those in its first row, to the letter, or Excel calls the file broken."""

@@ -14,14 +14,16 @@ _BREAK = re.compile(r"((?:_x000D_)?\r?\n)")
 _PLAIN = Look(None, b"", b"")
 
 
-def cell_text(xml: Xml, element: Element, kept: str = "") -> Paragraph:
+def cell_text(xml: Xml, element: Element, skip_reason: str = "") -> Paragraph:
     """element: a string (`si`, `is`), the text of a note, or a value that is text."""
-    kept = kept or ("" if any(map(str.isalpha, element.text())) else "no letters")  # a number as text may be data
+    skip_reason = skip_reason or (
+        "" if any(map(str.isalpha, element.text())) else "no letters"
+    )  # a number as text may be data
     children = list(element)
     if not children or (len(children) == 1 and children[0].tag == "s:t"):
         inner = children[0] if children else element
         items = list(_items(inner.text(), _PLAIN))
-        return Paragraph(xml, inner.inner, inner.inner_end, items, _PLAIN, _write_plain, kept)
+        return Paragraph(xml, inner.inner, inner.inner_end, items, _PLAIN, _write_plain, skip_reason)
     name = xml.name(element)
     prefix = name[: name.rfind(b":") + 1]
     plain, write = _writing(prefix)
@@ -30,7 +32,7 @@ def cell_text(xml: Xml, element: Element, kept: str = "") -> Paragraph:
         text = child if child.tag == "s:t" else child.find("s:t") if child.tag == "s:r" else None
         if text is not None:
             runs += _items(text.text(), plain if text is child else _look(xml, child))
-    return Paragraph(xml, element.inner, element.inner_end, runs, plain, write, kept)
+    return Paragraph(xml, element.inner, element.inner_end, runs, plain, write, skip_reason)
 
 
 def _items(text: str, look: Look) -> Iterator[Item]:

@@ -76,10 +76,10 @@ class Subtitles:
         """The texts of those cues that change."""
         changed: dict[int, str] = {}  # turns, by their number
         place = 0
-        for own, new, group in zip(self.segments, segments, self.groups, strict=True):
+        for source, new, group in zip(self.segments, segments, self.groups, strict=True):
             numbers = range(place, place + len(group))
-            if new != own:
-                changed.update(zip(numbers, self._lay(own, new, group, place), strict=True))
+            if new != source:
+                changed.update(zip(numbers, self._lay(source, new, group, place), strict=True))
             place += len(group)
         written = {}
         for number, shown in enumerate(self.shown):
@@ -122,9 +122,9 @@ class Subtitles:
     def _speed(letters: int, cue: Cue) -> float:
         return letters / max(_SHORTEST, (cue.ends - cue.begins) / 1000)
 
-    def _lay(self, own: Segment, new: Segment, group: Sequence[Turn], first: int) -> list[str]:
+    def _lay(self, source: Segment, new: Segment, group: Sequence[Turn], first: int) -> list[str]:
         """The turns of a segment, of which the first has this number, in the words of its translation."""
-        new = restore_codes(own, new, pairs=False)
+        new = restore_codes(source, new, pairs=False)
         whole = [(span.start, span.end) for span in new.spans if span.opaque]
         cuts = self._cut(new, group, whole)
         starts, ends = [0, *(b for _, b in cuts)], [*(a for a, _ in cuts), len(new.text)]
@@ -161,7 +161,7 @@ class Subtitles:
         points = {span.tag: span.start - start for span in new.spans if isinstance(span.tag, Boundary)}
         lines = [points.get(Boundary(number, line), -1) for line in range(1, len(turn.starts) + 1)]
         breaks = [(a + start, b + start) for a, b in self._break(text, turn, lines, room, whole)]
-        spans = [_keep_in_turn(span, number, start, end) for span in new.spans]
+        spans = [_clip_to_turn(span, number, start, end) for span in new.spans]
         here = replace(new, spans=_with_times_in_order([span for span in spans if span is not None], turn))
         words = write_codes(here, self._write, start, end, breaks, turn.newline)
         return f"{turn.before}{words}{turn.after}"
@@ -191,7 +191,7 @@ class Subtitles:
         return self.markup.write(re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", text))
 
 
-def _keep_in_turn(span: Span, turn: int, start: int, end: int) -> Span | None:
+def _clip_to_turn(span: Span, turn: int, start: int, end: int) -> Span | None:
     """A span as it is in a turn; None: it belongs to another."""
     if not isinstance(span.tag, Point):
         return span

@@ -36,15 +36,15 @@ class Srt:
     def read(self, data: bytes, file: str) -> Subtitles:
         text, encoding = decode(data, file)
         lines = lines_of(text)
-        found: list[tuple[int, re.Match[str] | None]] = []  # lines with times; None: they cannot be read
+        timed: list[tuple[int, re.Match[str] | None]] = []  # lines with times; None: they cannot be read
         for number, (_, line) in enumerate(lines):
             times = TIMES.fullmatch(line) if "-->" in line else None
             if times or ("-->" in line and line.lstrip()[:1].isdigit()):
-                found.append((number, times))
-        if not any(times for _, times in found):
+                timed.append((number, times))
+        if not any(times for _, times in timed):
             raise InputError("no subtitles in this file", file)
         cues = []
-        for (number, times), (until, _) in pairwise([*found, (len(lines) + 1, None)]):
+        for (number, times), (until, _) in pairwise([*timed, (len(lines) + 1, None)]):
             if times is None:
                 warn_of_times(lines[number][1], file, number + 1)
                 continue

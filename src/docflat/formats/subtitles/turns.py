@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from docflat.formats.inline_codes import Code, Token, read_tokens, why_kept
+from docflat.formats.inline_codes import Code, Token, read_tokens, skip_reason
 from docflat.formats.line_breaking import goes_on
 from docflat.formats.segments import Segment, Span
 from docflat.formats.subtitles.cues import NEWLINE, Cue
@@ -108,10 +108,10 @@ class TurnReader:
 
     def _read_cue(self, number: int, lines: Sequence[str], repeated: int) -> None:
         cue = self.cues[number]
-        own = NEWLINE.search(self.text, cue.start, cue.end) or self.markup.line_end.search(
+        line_break = NEWLINE.search(self.text, cue.start, cue.end) or self.markup.line_end.search(
             self.text, cue.start, cue.end
         )
-        newline = own[0] if own else self.newline
+        newline = line_break[0] if line_break else self.newline
         last = self.shown[-1][-repeated:] if repeated else []
         shown = [Shown(before.turn, raw, True) for before, raw in zip(last, lines[:repeated], strict=True)]
         groups = [([line], False) for line in lines[repeated:]] if self.rolling else list(self._speakers(lines))
@@ -167,13 +167,13 @@ class TurnReader:
         if dash and not any(span.start < dash.end() for span in spans):
             before, first = before + dash[0], dash.end()
         text = text[first:last]
-        kept = tuple(
+        inside = tuple(
             replace(span, start=max(0, span.start - first), end=min(len(text), span.end - first)) for span in spans
         )
         inner = tuple(start - first for start in starts if first < start < last)
         apart = apart or bool(_APART.fullmatch(text))  # over several lines
         raw = newline.join(lines)
-        return Turn(cue, raw, before, text, kept, inner, after, width, apart, order, newline)
+        return Turn(cue, raw, before, text, inside, inner, after, width, apart, order, newline)
 
 
 def join_turns(turns: Sequence[Turn], cues: Sequence[Cue], rolling: bool) -> Iterator[list[Turn]]:
@@ -227,7 +227,7 @@ def make_segment(group: Sequence[Turn]) -> Segment:
             codes = _merge(spans, codes, at)
         spans += sorted([*codes, *lines], key=lambda span: (span.start, -span.end))
         text += turn.text
-    return Segment(text, tuple(sorted(spans, key=lambda span: span.start)), why_kept(text))
+    return Segment(text, tuple(sorted(spans, key=lambda span: span.start)), skip_reason(text))
 
 
 def _shift(span: Span, by: int, turn: int) -> Span:
