@@ -82,16 +82,16 @@ def read_plan(out: Path) -> Plan:
 
 def make_plan(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[Plan, list[str], list[str]]:
     """Read all inputs: the plan, the lines of its shards, and what was passed over. Nothing is written."""
-    found, files, skipped = find_sources(paths, out, settings)
-    sources: list[Source] = []
+    sources, files, skipped = find_sources(paths, out, settings)
+    stamped: list[Source] = []
     documents = work = count = 0
     lines: list[str] = []
-    for shard in _shards(found, files, settings, sources):
+    for shard in _shards(sources, files, settings, stamped):
         lines.append(shard.to_json() + "\n")
         documents, work, count = documents + shard.documents, work + shard.work, count + 1
     if not documents:
         raise InputError("has no documents", paths[0])
-    return Plan(out, settings.facts(), tuple(sources), count, documents, work), lines, skipped
+    return Plan(out, settings.facts(), tuple(stamped), count, documents, work), lines, skipped
 
 
 def write_plan(plan: Plan, lines: Sequence[str]) -> None:
@@ -109,19 +109,19 @@ def write_plan(plan: Plan, lines: Sequence[str]) -> None:
 
 
 def _shards(
-    found: Iterable[Source], files: Sequence[File], settings: Settings, sources: list[Source]
+    sources: Iterable[Source], files: Sequence[File], settings: Settings, stamped: list[Source]
 ) -> Iterator[Shard]:
-    """Shards; `sources` gets each source when it has been read."""
-    for source in found:
+    """Shards; `stamped` gets each source, with its size and time, when it has been read."""
+    for source in sources:
         source = _stamped(resolve(source, settings))
         reader = open_reader(source, settings)
         lengths = bool(settings.docids or settings.starts)
-        yield from cut(reader.scan(), len(sources), source.name, settings.shard_size, lengths)
-        sources.append(replace(source, hash=reader.digest))
+        yield from cut(reader.scan(), len(stamped), source.name, settings.shard_size, lengths)
+        stamped.append(replace(source, hash=reader.digest))
     if files:
         source = Source(FILES, "files", "", hash=_hash(files))
-        yield from cut(map(_unit, files), len(sources), FILES, settings.shard_size)
-        sources.append(source)
+        yield from cut(map(_unit, files), len(stamped), FILES, settings.shard_size)
+        stamped.append(source)
 
 
 def _unit(file: File) -> Unit:
@@ -149,7 +149,7 @@ def _stamped(source: Source) -> Source:
 
 def check_same(plan: Plan, paths: Sequence[Path], settings: Settings) -> Plan:
     """The plan with sources where they are now; an error says what has changed since it was made."""
-    found = [f"setting {change}" for change in differences(plan.facts, settings.facts())]
+    all_changes = [f"setting {change}" for change in differences(plan.facts, settings.facts())]
     sources, files, _ = find_sources(paths, plan.out, settings)
     before = {source.name: source for source in plan.sources}
     now: list[Source] = []
@@ -167,10 +167,12 @@ def check_same(plan: Plan, paths: Sequence[Path], settings: Settings) -> Plan:
     if f"{FILES} has other contents" in changed:
         changed.remove(f"{FILES} has other contents")
         changed += _changed_files(plan, files)
-    found += [f"input {change}" for change in changed]
-    if found:
-        more = f"; and {len(found) - 5} more changes" if len(found) > 5 else ""
-        message = f"was begun with others: {'; '.join(found[:5])}{more}. --force starts anew, or name another folder"
+    all_changes += [f"input {change}" for change in changed]
+    if all_changes:
+        more = f"; and {len(all_changes) - 5} more changes" if len(all_changes) > 5 else ""
+        message = (
+            f"was begun with others: {'; '.join(all_changes[:5])}{more}. --force starts anew, or name another folder"
+        )
         raise InputError(message, plan.out)
     paths_now = {source.name: source for source in now}
     return replace(plan, sources=tuple(paths_now[source.name] for source in plan.sources))
@@ -187,6 +189,6 @@ def _read_hash(source: Source, settings: Settings) -> str:
 def _changed_files(plan: Plan, files: Sequence[File]) -> list[str]:
     was = {name: facts for shard in plan.read_shards() for name, *facts in shard.files}
     now = {file.name: [file.path, file.size, file.changed] for file in files}
-    found = [f"{name} was not there" for name in now if name not in was]
-    found += [f"{name} is missing" for name in was if name not in now]
-    return found + [f"{name} was changed or moved" for name in now if name in was and was[name] != now[name]]
+    changed = [f"{name} was not there" for name in now if name not in was]
+    changed += [f"{name} is missing" for name in was if name not in now]
+    return changed + [f"{name} was changed or moved" for name in now if name in was and was[name] != now[name]]

@@ -23,14 +23,14 @@ class Progress:
     def __init__(self, plan: Plan, before: Totals) -> None:
         self.plan, self.totals = plan, before
         self.work_before, self.tokens_before = before.work, before.tokens
-        self.start = self.told = time.monotonic()
+        self.start = self.reported = time.monotonic()
         self.every = 0.0 if sys.stderr is not None and sys.stderr.isatty() else _EVERY
 
     def __call__(self, receipt: Receipt) -> None:
         self.totals.add(receipt)
         now = time.monotonic()
-        if now - self.told >= self.every:
-            self.told = now
+        if now - self.reported >= self.every:
+            self.reported = now
             log.info(self.line(now - self.start), extra={"passing": True})
 
     def line(self, seconds: float) -> str:

@@ -97,11 +97,11 @@ def fish(verbs: Mapping[str, Options], summaries: Mapping[str, str]) -> list[str
         else:
             lines.append(f"complete -c docflat -n 'not __fish_seen_subcommand_from {firsts}' -f -a {first} {says}")
             lines.append(f"complete -c docflat -n '__fish_seen_subcommand_from help' -f -a {first}")
-        seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in (first, second) if word)
+        conditions = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in (first, second) if word)
         for option, words in options.items():
             dashes = "-l" if option.startswith("--") else "-s"
             choices = f" -x -a '{' '.join(words)}'" if words else ""
-            lines.append(f"complete -c docflat -n '{seen}' {dashes} {option.lstrip('-')}{choices}")
+            lines.append(f"complete -c docflat -n '{conditions}' {dashes} {option.lstrip('-')}{choices}")
     return lines
 
 

@@ -57,8 +57,8 @@ def run(arguments: Namespace) -> None:
     if arguments.company and arguments.generate:
         raise InputError("--company is for scoring; --generate translates every example by itself")
     # ContraPro's own JSON comes without its context, which is then not missed.
-    kept = 0 if arguments.context == "none" else None
-    examples = draw(read_contrastive(arguments.set, arguments.documents, kept), arguments.limit, arguments.seed)
+    context = 0 if arguments.context == "none" else None
+    examples = draw(read_contrastive(arguments.set, arguments.documents, context), arguments.limit, arguments.seed)
     try:
         grouped(examples, arguments.by, usual=())  # what is wrong with --by should not show after the work
     except InputError as error:

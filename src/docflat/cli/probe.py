@@ -11,8 +11,8 @@ from docflat.support.console import print_rows, say
 
 
 def arguments(parser: ArgumentParser) -> None:
-    kept = "keep data, models, table and plot here; what is there is not trained again (default: runs/probe)"
-    parser.add_argument("--out", type=Path, metavar="DIR", help=kept)
+    out = "keep data, models, table and plot here; what is there is not trained again (default: runs/probe)"
+    parser.add_argument("--out", type=Path, metavar="DIR", help=out)
     parser.add_argument("--systems", type=names, metavar="A,B", help="systems to compare (default: all)")
     parser.add_argument("--steps", type=whole(1), metavar="N", help="training steps of each system")
     demo = "docflat-c only, for a while, and a document it translates (default --out: runs/probe-demo)"

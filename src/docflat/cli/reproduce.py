@@ -36,8 +36,8 @@ def arguments(parser: ArgumentParser) -> None:
         " for the sentence models (stage I) only, II.max_steps=5000 for what starts from them"
     )
     parser.add_argument("settings", nargs="*", metavar="key=value", help=setting)
-    kept = "models, results.jsonl and the report; what is there is not run again (default: %(default)s)"
-    parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), metavar="DIR", help=kept)
+    out = "models, results.jsonl and the report; what is there is not run again (default: %(default)s)"
+    parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), metavar="DIR", help=out)
     data = "folders ted, news and europarl of `docflat prepare`, each with test.en and test.de (default: %(default)s)"
     parser.add_argument("--data", type=Path, default=Path("prepared"), metavar="DIR", help=data)
     recipes = "a folder of recipes that come before those of docflat of the same name"
@@ -57,8 +57,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--scale", choices=("full", "tiny"), default="full", help=scale)
     jobs = "trainings at a time (default: as many as there are GPUs, or 1); with more, no speed is measured"
     parser.add_argument("--jobs", type=whole(1), metavar="N", help=jobs)
-    seen = "what is seen of other sentences' translations in decoding (default: partial, as the paper)"
-    parser.add_argument("--global-context", choices=("partial", "first-pass"), default="partial", help=seen)
+    global_context = "what is seen of other sentences' translations in decoding (default: partial, as the paper)"
+    parser.add_argument("--global-context", choices=("partial", "first-pass"), default="partial", help=global_context)
     parser.add_argument("--beam", type=whole(1), default=5, metavar="N", help="hypotheses a sentence (default: 5)")
     parser.add_argument("--comet-model", metavar="NAME", help="a COMET checkpoint (default: none, and no COMET)")
     parser.add_argument("--commit", metavar="ID", help="of the code, for the results (default: what git says)")
@@ -70,10 +70,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 def duration(text: str) -> float:
     """In seconds: 90s, 25m, 2h."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match or not float(match[1]):
         raise ArgumentTypeError(f"expected a time such as 90s, 25m or 2h, found {text!r}")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def run(arguments: Namespace) -> None:
@@ -179,8 +179,8 @@ def _plan(arguments: Namespace, measures: Sequence[Measure], quiet: bool = False
         settings += tiny.SETTINGS
     languages = (arguments.languages[0], arguments.languages[1])
     all_names = dict.fromkeys(measure.job.dataset for measure in measures)
-    found = {name: Dataset.find(data, name, languages) for name in all_names}
-    datasets = {name: dataset for name, dataset in found.items() if dataset is not None}
+    by_name = {name: Dataset.find(data, name, languages) for name in all_names}
+    datasets = {name: dataset for name, dataset in by_name.items() if dataset is not None}
     if not (arguments.worker or quiet):
         _say_gaps(measures, datasets, data, arguments.comet_model, arguments.shared)
     if not datasets:

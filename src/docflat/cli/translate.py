@@ -197,7 +197,7 @@ def run(arguments: Namespace) -> None:
     load = _Loader(arguments)
     documents: list[tuple[str, Sequence[ComparedLine]]] = []
 
-    def seen(name: str, pairs: Sequence[ComparedLine]) -> None:
+    def show(name: str, pairs: Sequence[ComparedLine]) -> None:
         if (arguments.side_by_side or arguments.changes) and pairs:
             documents.append((name, pairs))
 
@@ -207,7 +207,7 @@ def run(arguments: Namespace) -> None:
     jobs = plan_jobs(arguments)
     check_options(jobs, arguments)
     _check_page(jobs, arguments)
-    error = translate_files(jobs, arguments, load, seen, settings, _shaping_options(arguments))
+    error = translate_files(jobs, arguments, load, show, settings, _shaping_options(arguments))
     if documents:
         shown = _compare(documents, load(), settings)
         if arguments.side_by_side:

@@ -38,7 +38,7 @@ def translate_files(
     jobs: Sequence[Job],
     arguments: Namespace,
     load: Callable[[], Translator],
-    seen: OnSentences,
+    on_sentences: OnSentences,
     settings: dict[str, Any],
     options: Origin,
 ) -> InputError | None:
@@ -46,7 +46,7 @@ def translate_files(
 
     options: those that are not as usual and change what is written.
     """
-    runner = _Runner(jobs, arguments, load, seen, settings, options)
+    runner = _Runner(jobs, arguments, load, on_sentences, settings, options)
     todo = deque(
         planned
         for job in jobs
@@ -116,11 +116,17 @@ class _Runner:
         jobs: Sequence[Job],
         arguments: Namespace,
         load: Callable[[], Translator],
-        seen: OnSentences,
+        on_sentences: OnSentences,
         settings: dict[str, Any],
         options: Origin,
     ) -> None:
-        self.arguments, self.load, self.seen, self.settings, self.options = arguments, load, seen, settings, options
+        self.arguments, self.load, self.on_sentences, self.settings, self.options = (
+            arguments,
+            load,
+            on_sentences,
+            settings,
+            options,
+        )
         self.marking = (arguments.boundaries, arguments.docids, arguments.starts)
         self.single = len(arguments.files) <= 1 and not any(file.is_dir() for file in arguments.files)
         self.limits = Limits(arguments.max_lines, arguments.max_line_length)
@@ -242,7 +248,7 @@ class _Runner:
         repairs = translate_lines(
             job.file, job.out, self.marking, self.load, done, see, self.settings, self.limits, how
         )
-        self.seen(name, lines)
+        self.on_sentences(name, lines)
         warn_of_numbers(name, differing)
         return "; ".join([f"{name}: {number} lines translated", *count_repairs(repairs)])
 
@@ -252,7 +258,7 @@ class _Runner:
         file = planned.job.file
         assert file is not None
         made = write_translation(planned.file or self._read(file), planned.job.out, self.load(), done, **self.settings)
-        self.seen(str(file), made.rows)
+        self.on_sentences(str(file), made.rows)
         warn_of_numbers(str(file), made.other_numbers)
         _warn_of(str(file), "not as the glossary says", made.other_terms)
         return str(made)

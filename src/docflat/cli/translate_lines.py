@@ -50,7 +50,7 @@ def translate_lines(
     marking: Marking,
     load: Callable[[], Translator],
     done: Callable[[int], None],
-    seen: Callable[[list[ComparedLine]], object],
+    on_sentences: Callable[[list[ComparedLine]], object],
     settings: dict[str, Any],
     limits: Limits,
     line_buffered: bool = False,
@@ -87,7 +87,7 @@ def translate_lines(
             repairs.update(name for line in repaired for name in line.repairs)
             for line in tape.replace(document, translation):
                 write(line)
-            seen([(source, target, True) for source, target in zip(document.source, translation, strict=True)])
+            on_sentences([(source, target, True) for source, target in zip(document.source, translation, strict=True)])
         for line in tape.rest():
             write(line)
     return repairs

@@ -53,8 +53,8 @@ class DocumentBatches:
         self.documents, self.source, self.target = documents, source, target
         self.settings, self.layout, self.budget, self.times = settings, layout, budget, times
         self.shuffle_rows = shuffle_rows or settings.global_context == "irrelevant"
-        seen = len(source.ends) - 1 if times is None else int((times * np.diff(documents)).sum())
-        self.pieces = max(1, -(-seen // piece))
+        sentences = len(source.ends) - 1 if times is None else int((times * np.diff(documents)).sum())
+        self.pieces = max(1, -(-sentences // piece))
 
     def plan(self, rng: np.random.Generator | None = None, piece: int | None = None) -> Plan:
         """Rows cut into batches; with `rng` as an epoch of training, without as they stand in the corpus.

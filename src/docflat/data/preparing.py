@@ -142,8 +142,8 @@ class _Text:
             faults = list(map(self.cleaning.fault, document.source, document.target))
             self.dropped.update(filter(None, faults))
             if not all(faults):
-                kept = [not fault for fault in faults]
-                yield list(compress(document.source, kept)), list(compress(document.target, kept))
+                is_clean = [not fault for fault in faults]
+                yield list(compress(document.source, is_clean)), list(compress(document.target, is_clean))
 
 
 def _texts(pairs: Sequence[FilePair], loose: Sequence[str] = (), cleaning: Cleaning | None = None) -> list[_Text]:

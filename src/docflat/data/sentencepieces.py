@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from docflat.data.subwords import OWN_KEY, SPECIALS, SideName, Subwords, index_names
+from docflat.data.subwords import SETTINGS_KEY, SPECIALS, SideName, Subwords, index_names
 from docflat.support.errors import InputError
 from docflat.support.text_ranges import Range
 
@@ -66,8 +66,8 @@ class SentencePieces(Subwords):
         """As SentencePiece counts them: unknown pieces have places, and what it normalises first."""
         code = _LANGUAGE.match(text)
         begin = code.end() if code else 0
-        found = _offsets(self._processors[int(side == "target")], text[begin:])
-        places = [(begin + start, begin + end) for start, end in found]
+        offsets = _offsets(self._processors[int(side == "target")], text[begin:])
+        places = [(begin + start, begin + end) for start, end in offsets]
         stripped = [(start + len(text[start:end]) - len(text[start:end].lstrip()), end) for start, end in places]
         return [(0, begin), *stripped] if code else stripped
 
@@ -88,7 +88,7 @@ class SentencePieces(Subwords):
         shared = models[:1] if self.models[0] == self.models[1] else models
         pieces = self.vocabularies[:1] if self.vocabularies[0] == self.vocabularies[1] else self.vocabularies
         content = {"models": shared, "pieces": pieces, "index_tokens": self.index_tokens}
-        return json.dumps({OWN_KEY: {"sentencepiece": content}}, ensure_ascii=False)
+        return json.dumps({SETTINGS_KEY: {"sentencepiece": content}}, ensure_ascii=False)
 
     @classmethod
     def of_mapping(cls, content: Mapping[str, Any]) -> SentencePieces:

@@ -41,7 +41,7 @@ _MODEL_SETTINGS = (
 )
 # Our one addition to tokenizer.json, only made with Moses and by imported models: the tokenizers library refuses a
 # file with unknown keys, as it should when it does not know how to tokenise. Without it the file is an ordinary one.
-OWN_KEY = "docflat"
+SETTINGS_KEY = "docflat"
 
 
 class Subwords:
@@ -151,7 +151,7 @@ class Subwords:
         text = self._tokenizer.to_str(pretty=True)
         if self.moses is None:
             return text
-        return json.dumps({OWN_KEY: {"moses": self.moses}, **json.loads(text)}, ensure_ascii=False, indent=2)
+        return json.dumps({SETTINGS_KEY: {"moses": self.moses}, **json.loads(text)}, ensure_ascii=False, indent=2)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one tokenizer.json: all of it, or nothing."""
@@ -162,20 +162,20 @@ class Subwords:
         """The vocabulary in the text of a tokenizer.json; ValueError if it is not one of ours."""
         moses = None
         # Read here only where our key may be in it: the library reads it in half the time.
-        content = json.loads(text) if f'"{OWN_KEY}"' in text else {}
-        if isinstance(content, dict) and OWN_KEY in content:
-            if isinstance(content[OWN_KEY], dict) and "sentencepiece" in content[OWN_KEY]:
+        content = json.loads(text) if f'"{SETTINGS_KEY}"' in text else {}
+        if isinstance(content, dict) and SETTINGS_KEY in content:
+            if isinstance(content[SETTINGS_KEY], dict) and "sentencepiece" in content[SETTINGS_KEY]:
                 from docflat.data.sentencepieces import SentencePieces
 
                 try:
-                    return SentencePieces.of_mapping(content[OWN_KEY]["sentencepiece"])
+                    return SentencePieces.of_mapping(content[SETTINGS_KEY]["sentencepiece"])
                 except (TypeError, LookupError) as error:
-                    raise ValueError(f"cannot read its entry {OWN_KEY!r}") from error
+                    raise ValueError(f"cannot read its entry {SETTINGS_KEY!r}") from error
             try:
-                moses = (str(content[OWN_KEY]["moses"][0]), str(content[OWN_KEY]["moses"][1]))
+                moses = (str(content[SETTINGS_KEY]["moses"][0]), str(content[SETTINGS_KEY]["moses"][1]))
             except (TypeError, LookupError) as error:
-                raise ValueError(f"cannot read its entry {OWN_KEY!r}") from error
-            del content[OWN_KEY]
+                raise ValueError(f"cannot read its entry {SETTINGS_KEY!r}") from error
+            del content[SETTINGS_KEY]
             text = json.dumps(content)
         try:
             tokenizer = Tokenizer.from_str(text)

@@ -18,7 +18,7 @@ from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
 from docflat.decoding.editing import Draft, EditedSentence, Objection, find_objections
 from docflat.decoding.scoring import score_target
 from docflat.decoding.settings import DecodingSettings
-from docflat.decoding.stream_windows import Window, keep, lay_windows
+from docflat.decoding.stream_windows import Window, lay_windows, show_once
 from docflat.engines.engine import Encoded, Engine, Hypothesis, ShownContext, TargetContext
 
 T = TypeVar("T")
@@ -162,14 +162,14 @@ class Passes:
         offsets = np.cumsum([0, *(len(block) for block in blocks)])
         for step in range(max(len(block) for block in blocks)):
             active = [number for number, block in enumerate(blocks) if len(block) > step]
-            target, seen = walk.so_far([blocks[number].take(slice(0, step + 1)) for number in active])
-            seen = trim(seen, target, target, self.max_tokens)
+            target, visible = walk.so_far([blocks[number].take(slice(0, step + 1)) for number in active])
+            visible = trim(visible, target, target, self.max_tokens)
             last = np.arange(1, len(active) + 1) * (step + 1) - 1
-            own = seen.take(last)
-            context = TargetContext(self._target(target, seen), last)
+            current = visible.take(last)
+            context = TargetContext(self._target(target, visible), last)
             sentences = np.array([blocks[number].sentence[step] for number in active])
-            own_encoded = encoded.take(offsets[active] + step, own.context + 1)
-            self._search(walk, sentences, own, own_encoded, target, context)
+            encoded_current = encoded.take(offsets[active] + step, current.context + 1)
+            self._search(walk, sentences, current, encoded_current, target, context)
             done(len(active))
 
     def stream(self, documents: Iterable[Iterable[Ids]]) -> Iterator[tuple[int, Ids]]:
@@ -198,24 +198,26 @@ class Passes:
         source, target = SentenceList(sentences), SentenceList(translations)
         rows = trim(rows, source, SentenceList([[]] * len(sentences)), self.max_tokens)
         place = np.array([window.place for window in windows])
-        own = np.flatnonzero(rows.place == place[rows.group])
+        current = np.flatnonzero(rows.place == place[rows.group])
         so_far = trim(rows.take(rows.place <= place[rows.group]), target, target, self.max_tokens)
         last = np.flatnonzero(so_far.place == place[so_far.group])
 
         engine = self.engine
         context: TargetContext | ShownContext
         if engine.keeps_rows:
-            seen = keep(windows, "source", rows, lambda new: engine.show_source(self._source(source, new)))
-            encoded = engine.encode_among(self._source(source, rows.take(own)), seen)
+            shown_source = show_once(windows, "source", rows, lambda new: engine.show_source(self._source(source, new)))
+            encoded = engine.encode_among(self._source(source, rows.take(current)), shown_source)
             finished = so_far.take(so_far.place < place[so_far.group])
-            kept = keep(windows, "target", finished, lambda new: engine.show_target(self._target(target, new)))
-            context = ShownContext(kept)
-            own = np.arange(len(own))
+            shown_target = show_once(
+                windows, "target", finished, lambda new: engine.show_target(self._target(target, new))
+            )
+            context = ShownContext(shown_target)
+            current = np.arange(len(current))
         else:
             # Other systems keep nothing: the whole window is computed anew for each sentence.
             encoded = self._encode(source, rows)
             context = TargetContext(self._target(target, so_far), last)
-        encoded = encoded.take(own, so_far.context[last] + 1)
+        encoded = encoded.take(current, so_far.context[last] + 1)
         lengths = [len(window.current) for window in windows]
         hypotheses = self._translate(lengths, so_far.take(last), encoded, target, context)
         return [hypothesis.tokens for hypothesis in hypotheses]

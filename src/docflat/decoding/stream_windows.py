@@ -33,7 +33,7 @@ class Window:
         self.first = self.end = 0  # the places first ... end - 1 are held
         self.source: list[Ids] = []  # of these
         self.target: list[Ids] = []  # of first ... place - 1
-        self.kept: dict[SideName, dict[int, Shown]] = {"source": {}, "target": {}}  # by place
+        self.shown: dict[SideName, dict[int, Shown]] = {"source": {}, "target": {}}  # by place
 
     @property
     def start(self) -> int:
@@ -53,9 +53,9 @@ class Window:
         passed = max(0, self.start - self.context) - self.first
         self.first += passed
         del self.source[:passed], self.target[:passed]
-        for kept in self.kept.values():
-            for place in [place for place in kept if place < self.start]:
-                del kept[place]
+        for by_place in self.shown.values():
+            for place in [place for place in by_place if place < self.start]:
+                del by_place[place]
         return self.place < self.end
 
     def finish(self, translation: Ids) -> None:
@@ -81,15 +81,17 @@ def lay_windows(windows: Sequence[Window]) -> tuple[list[Ids], list[Ids], Rows]:
     return source, target, Rows(sentence, context, sentence, place, group)
 
 
-def keep(
+def show_once(
     windows: Sequence[Window], side: SideName, rows: Rows, show: Callable[[Rows], list[Shown]]
 ) -> list[list[Shown]]:
     """What these rows show others, by window: computed once for each, when it is first here."""
-    kept = [window.kept[side] for window in windows]
+    by_window = [window.shown[side] for window in windows]
     new = rows.take(
-        np.array([place not in kept[group] for group, place in zip(rows.group, rows.place, strict=True)], dtype=bool)
+        np.array(
+            [place not in by_window[group] for group, place in zip(rows.group, rows.place, strict=True)], dtype=bool
+        )
     )
     if len(new):
         for group, place, shown in zip(new.group, new.place.tolist(), show(new), strict=True):
-            kept[group][place] = shown
-    return [list(one.values()) for one in kept]
+            by_window[group][place] = shown
+    return [list(one.values()) for one in by_window]

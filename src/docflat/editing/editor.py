@@ -106,12 +106,12 @@ class Editor:
 
     def possible_edits(self, documents: Sequence[Sequence[SentenceAndDraft]]) -> list[list[list[Edit]]]:
         """All that each sentence might get, with the drafts as context."""
-        found: list[list[list[Edit]]] = [[[] for _ in document] for document in documents]
+        edits_of: list[list[list[Edit]]] = [[[] for _ in document] for document in documents]
         sentences = self._open_sentences(documents)
         revisions = [[Revision(*pair) for pair in document] for document in documents]
         for one, edits in zip(sentences, self._weigh(sentences, revisions), strict=True):
-            found[one.document][one.number] = edits
-        return found
+            edits_of[one.document][one.number] = edits
+        return edits_of
 
     def _open_sentences(self, documents: Sequence[Sequence[SentenceAndDraft]]) -> list[_Open]:
         forms = self.language.forms
@@ -121,15 +121,15 @@ class Editor:
             for s, pair in enumerate(document)
             if self._is_open(*pair)
         ]
-        found = []
+        sentences = []
         alignments = self.align([pair for _, _, pair in places]) if places else []
         for (d, s, (source, draft)), weights in zip(places, alignments, strict=True):
             if weights is None:  # too long for the model, or nobody knows what translates what
                 continue
             words = find_open_words(source, draft, find_links(source, draft, weights), forms, self.language.fixed)
             if variants := make_variants(draft, words, forms):
-                found.append(_Open(d, s, draft, variants, bool(self.language.doubts.search(source))))
-        return found
+                sentences.append(_Open(d, s, draft, variants, bool(self.language.doubts.search(source))))
+        return sentences
 
     def _is_open(self, source: str, draft: str) -> bool:
         """Whether it is worth while to align them: both have such words."""

@@ -51,7 +51,7 @@ def find_open_words(
     """In the order of the draft; fixed: stretches of it whose words are left alone."""
     closed = [match.span() for match in fixed.finditer(draft)] if fixed else []
     source_words, draft_words = find_words(source), find_words(draft)
-    found = []
+    open_words = []
     for number, place in enumerate(draft_words):
         word = draft[slice(*place)]
         form = word.lower()
@@ -63,8 +63,8 @@ def find_open_words(
         linked = [source[slice(*source_words[s])].lower() for s, t in links if t == number]
         open_word = next((one for one in linked if any(form in row for row in forms.get(one, ()))), None)
         if open_word is not None:
-            found.append(OpenWord(place, form, open_word))
-    return found
+            open_words.append(OpenWord(place, form, open_word))
+    return open_words
 
 
 def _starts_sentence(text: str, start: int) -> bool:

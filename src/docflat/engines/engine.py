@@ -127,5 +127,5 @@ class Engine(Protocol):
 
     def show_target(self, side: FlatSide) -> list[Shown]: ...
 
-    def encode_among(self, source: FlatSide, seen: Sequence[Sequence[Shown]]) -> Encoded:
+    def encode_among(self, source: FlatSide, shown: Sequence[Sequence[Shown]]) -> Encoded:
         """Encode rows each of which sees what these rows have shown, itself among them, and not those beside it."""

@@ -94,19 +94,19 @@ class SideAttending(SegmentAttending):
         self, attention: Attention, query: Tensor, key: Tensor, value: Tensor, old_key: Tensor, old_value: Tensor
     ) -> Tensor:
         """A sentence after the one before it, which is seen as `earlier` shows it; (tokens, heads, size) each."""
-        index, old, own, segments = self.recurrence(len(query))
+        index, old, new, segments = self.recurrence(len(query))
         keys = torch.where(old[:, None, None], old_key[index], key[index])
         values = torch.where(old[:, None, None], old_value[index], value[index])
         # The queries of the sentence before are asked once more, for nothing: the causal kernel wants equal sides.
-        return attention.join(attend(query[index], keys, values, segments, segments, causal=True)[own])
+        return attention.join(attend(query[index], keys, values, segments, segments, causal=True)[new])
 
     def recurrence(self, tokens: int) -> tuple[Tensor, Tensor, Tensor, Segments]:
         """The part "recurrence": its tokens, which of them are of the sentence before, where the others are."""
         part, pieces = self.side.selections["recurrence"], self.side.pieces
         before = part.segments.lengths - pieces.lengths  # (pieces,)
-        own = torch.arange(tokens, device=before.device) + before.cumsum(0)[pieces.number(tokens)]
-        old = torch.ones(len(part.index), dtype=torch.bool, device=before.device).index_fill(0, own, False)
-        return part.index, old, own, part.segments
+        new = torch.arange(tokens, device=before.device) + before.cumsum(0)[pieces.number(tokens)]
+        old = torch.ones(len(part.index), dtype=torch.bool, device=before.device).index_fill(0, new, False)
+        return part.index, old, new, part.segments
 
     def previous_attention(self, attention: Attention, x: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
         side, part = self.side, self.side.selections["previous"]

@@ -62,8 +62,8 @@ class Dataset:
             if not (folder / part).exists():
                 raise InputError(f"there is no {part} here; `docflat prepare --out {folder}` writes it", folder)
         all_names = dict.fromkeys((name, *DATASETS))
-        found = {"" if other == name else other: TestSet.find(data / other, languages) for other in all_names}
-        tests = {other: test for other, test in found.items() if test is not None}
+        test_sets = {"" if other == name else other: TestSet.find(data / other, languages) for other in all_names}
+        tests = {other: test for other, test in test_sets.items() if test is not None}
         if "" not in tests:
             wanted = " and ".join(f"test.{language}" for language in languages)
             raise InputError(f"there is no test set here: {wanted}, an empty line between documents", folder)
@@ -84,12 +84,12 @@ class Dataset:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """What table 1 shows."""
-        found: dict[str, int] = {}
+        counts_of: dict[str, int] = {}
         for split in ("train", "valid"):
             counts = Corpus.open(self.folder / split).counts
-            found |= {f"{split} sentences": counts.sentences, f"{split} documents": counts.documents}
+            counts_of |= {f"{split} sentences": counts.sentences, f"{split} documents": counts.documents}
         sizes = self.tests[""].reference.sizes
-        return {**found, "test sentences": sum(sizes), "test documents": len(sizes)}
+        return {**counts_of, "test sentences": sum(sizes), "test documents": len(sizes)}
 
     def hash(self, metric: str) -> str:
         """Of all data that a number depends on."""

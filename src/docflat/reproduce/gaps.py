@@ -46,7 +46,7 @@ def open_cells(plan: Plan) -> dict[Key, str]:
     """Of each number that is chosen and not measured, why."""
     done = read_results(plan.results)
     failed = workers.failures(plan)
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     waiting: dict[Job, str] = {}
     for measure in plan.measures:
         if measure.key in done:
@@ -59,8 +59,8 @@ def open_cells(plan: Plan) -> dict[Key, str]:
             if job not in waiting:
                 waiting[job] = f"no time yet: about {duration(costs.estimate(plan, job).seconds)}"
             reason = waiting[job]
-        found[measure.key] = reason
-    return found
+        reasons[measure.key] = reason
+    return reasons
 
 
 def write_open(plan: Plan) -> None:

@@ -56,9 +56,9 @@ def translate(translator: Translator, test: TestSet, out: Path, **settings: Any)
     list(translator.translate_documents(documents[:1], **settings))  # what is done once a process is no system's fault
     start = time.perf_counter()
     # As one chunk: a window is never cut, and the clock stops once.
-    found = list(translator.translate_documents(documents, chunk=sum(test.source.sizes) + 1, **settings))
+    translations = list(translator.translate_documents(documents, chunk=sum(test.source.sizes) + 1, **settings))
     seconds = time.perf_counter() - start
-    write_whole(out, "".join(f"{sentence}\n" for document in found for sentence in document))
+    write_whole(out, "".join(f"{sentence}\n" for document in translations for sentence in document))
     return seconds
 
 

@@ -114,11 +114,11 @@ class Report:
 
     def seeds(self, measures: tuple[Measure, ...]) -> list[int]:
         """Those of which all the measures are there."""
-        found = []
+        complete = []
         for seed in range(1, 1 + self.most_seeds):
             if all(measure.of_seed(seed).key in self.results for measure in measures):
-                found.append(seed)
-        return found
+                complete.append(seed)
+        return complete
 
     @property
     def most_seeds(self) -> int:
@@ -126,18 +126,18 @@ class Report:
 
     def show(self, cell: Cell) -> Shown:
         paper = cell.paper
-        given = paper if isinstance(paper, float | int) else None
-        text = "—" if paper is None else str(paper) if given is None else number_text(cell, given)
+        paper_value = paper if isinstance(paper, float | int) else None
+        text = "—" if paper is None else str(paper) if paper_value is None else number_text(cell, paper_value)
         text += BETTER if cell.dagger else ""
         seeds = self.seeds(cell.measures)
         if not seeds:
-            return Shown(text, NOT_RUN, paper_value=given, reason=self.why(cell))
+            return Shown(text, NOT_RUN, paper_value=paper_value, reason=self.why(cell))
         records = [[self.results[measure.of_seed(seed).key] for measure in cell.measures] for seed in seeds]
         values = [measured(cell, [record.value for record in of_seed]) for of_seed in records]
         known = [value for value in values if value is not None]
         used = tuple(chain.from_iterable(records))
         if len(known) < len(values):
-            return Shown(text, "not a number", used, given, seeds=len(seeds))
+            return Shown(text, "not a number", used, paper_value, seeds=len(seeds))
         mean, deviation = statistics.fmean(known), statistics.stdev(known) if len(known) > 1 else None
         p, mark = self.test(cell, seeds)
         shown = number_text(cell, mean)
@@ -145,7 +145,7 @@ class Report:
             shown += f" ± {number_text(cell, deviation, signed=False)}"
         shown += mark + (f" (n={len(seeds)})" if deviation is not None else "")
         shown += "" if self.converged(cell, mean) else " (does not converge)"
-        return Shown(text, shown, used, given, mean, deviation, len(seeds), p, mark)
+        return Shown(text, shown, used, paper_value, mean, deviation, len(seeds), p, mark)
 
     def converged(self, cell: Cell, bleu: float) -> bool:
         """By the definition in the note of table 5, of trainings with context from elsewhere."""
@@ -193,10 +193,10 @@ class Report:
 
     def jobs(self) -> dict[str, list[Measurement]]:
         """The records of each job."""
-        found: dict[str, list[Measurement]] = {}
+        by_job: dict[str, list[Measurement]] = {}
         for record in self.results.values():
-            found.setdefault(record.job, []).append(record)
-        return dict(sorted(found.items()))
+            by_job.setdefault(record.job, []).append(record)
+        return dict(sorted(by_job.items()))
 
     def run_numbers(self, records: list[Measurement]) -> str:
         numbers = {common(run.origin): run.number for run in self.runs()}

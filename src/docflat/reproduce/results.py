@@ -64,7 +64,7 @@ def read_results(path: Path) -> dict[Key, Measurement]:
 @lru_cache(maxsize=1)
 def _read(path: Path, size: int, time: int) -> dict[Key, Measurement]:
     """Workers ask again and again, and a whole grid has a thousand lines: size and time tell whether any is new."""
-    found: dict[Key, Measurement] = {}
+    measurements: dict[Key, Measurement] = {}
     *lines, _ = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         try:
@@ -75,8 +75,8 @@ def _read(path: Path, size: int, time: int) -> dict[Key, Measurement]:
             record = from_mapping(Measurement, content)
         except InputError as error:
             raise InputError(str(error), path, number) from None
-        found[record.key] = record
-    return found
+        measurements[record.key] = record
+    return measurements
 
 
 def read_open(out: Path) -> dict[Key, str]:

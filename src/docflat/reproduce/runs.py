@@ -197,7 +197,7 @@ class JobRun:
 
     def run(self) -> None:
         """All of the job, or until the time is over: then Stopped is raised, and the next call goes on from there."""
-        self.score_kept()
+        self.score_translations()
         if not self.missing() and (self.folder / "model").exists() and (self.job.first or self._first_passes_done()):
             return
         said = costs.reference(self.plan, self.job)
@@ -282,7 +282,7 @@ class JobRun:
             {f"{metric}{on}": number for metric, number in {**scores, **numbers}.items()}, window, path, origin
         )
 
-    def score_kept(self) -> None:
+    def score_translations(self) -> None:
         """Metrics that came after the translations, which need no model."""
         places = {
             (set_of(one.metric), one.window) for one in self.missing() if one.metric.partition(" on ")[0] in OF_TEXT
@@ -309,9 +309,9 @@ class JobRun:
     def _comet(self, window: int) -> None:
         assert self.plan.comet is not None
         test = self.dataset.tests[""]
-        found, signature = comet_scores(read_translation(self.translation(window), test), test, self.plan.comet)
-        write_whole(self.folder / f"comet.{window}.json", json.dumps(found))
-        self._record({"comet": (sum(found) / len(found), signature)}, window, self.translation(window))
+        scores, signature = comet_scores(read_translation(self.translation(window), test), test, self.plan.comet)
+        write_whole(self.folder / f"comet.{window}.json", json.dumps(scores))
+        self._record({"comet": (sum(scores) / len(scores), signature)}, window, self.translation(window))
 
     def _record(
         self, numbers: Numbers, window: int = 0, file: Path | None = None, origin: Origin | None = None

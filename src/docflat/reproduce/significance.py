@@ -26,8 +26,8 @@ SIGNATURE = f"test:randomisation|two-sided|trials:{TRIALS}|against:doc2doc"
 def bleu_p(reference: DocumentFile, baseline: DocumentFile, system: DocumentFile) -> float:
     (metric,) = Metrics(reference, ["bleu"]).metrics.values()
     systems = [(str(side.file), side.sentences) for side in (baseline, system)]
-    _, (_, found) = paired_test("ar", systems, metric, TRIALS)
-    return float(found.p_value)
+    _, (_, result) = paired_test("ar", systems, metric, TRIALS)
+    return float(result.p_value)
 
 
 def mean_p(baseline: Sequence[float], system: Sequence[float]) -> float:
@@ -38,13 +38,13 @@ def mean_p(baseline: Sequence[float], system: Sequence[float]) -> float:
     """
     difference = np.asarray(system, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
     difference = difference[difference != 0]  # to exchange equals changes nothing
-    found = abs(difference.sum())
+    observed = abs(difference.sum())
     close = 1e-9 * np.abs(difference).sum()
     random = np.random.default_rng(SEED)
     extreme = 0
     for _ in range(0, TRIALS, 100):
         signs = 2 * random.integers(2, size=(100, len(difference))) - 1
-        extreme += int((np.abs(signs @ difference) >= found - close).sum())
+        extreme += int((np.abs(signs @ difference) >= observed - close).sum())
     return (1 + extreme) / (1 + TRIALS)
 
 

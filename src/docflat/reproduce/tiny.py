@@ -73,13 +73,13 @@ def _write(folder: Path, split: str, documents: list[ProbeDocument]) -> FilePair
 def contrastive_examples(document: ProbeDocument) -> list[ContrastiveExample]:
     """Every sentence with a reference to an earlier one; the contrastive has the other pronoun."""
     source, target = document.document.source, document.document.target or []
-    found = []
+    examples = []
     for place, (distance, pronoun) in enumerate(zip(document.distances, document.pronouns, strict=True)):
         if not distance:
             continue
         (other,) = (word for word in PRONOUNS if word != pronoun)
         wrong = " ".join(other if word == pronoun else word for word in target[place].split())
-        found.append(
+        examples.append(
             ContrastiveExample(
                 source[place],
                 target[place],
@@ -89,4 +89,4 @@ def contrastive_examples(document: ProbeDocument) -> list[ContrastiveExample]:
                 {"pronoun": GERMAN[pronoun], "distance": distance},
             )
         )
-    return found
+    return examples

@@ -105,7 +105,7 @@ def compare_all(plan: Plan) -> None:
     """Scores of all translations that are kept, and the significance of what was measured; by one process at a time."""
     with claim(plan.out / "locks" / "comparisons", wait=True):
         for job in all_jobs(plan):
-            JobRun(plan, job).score_kept()
+            JobRun(plan, job).score_translations()
         for job in all_jobs(plan):
             if job != job.baseline:
                 JobRun(plan, job).compare(JobRun(plan, job.baseline))
@@ -117,8 +117,8 @@ def default_number() -> int:
 
 def start_workers(arguments: Sequence[str], number: int) -> int:
     """Run a command so many times at once, each with a GPU of its own if there are as many; how many of them failed."""
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    gpus = given.split(",") if given else [str(n) for n in range(torch.cuda.device_count())]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus = visible.split(",") if visible else [str(n) for n in range(torch.cuda.device_count())]
     workers = []
     for n in range(number):
         environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpus[n % len(gpus)]} if gpus else dict(os.environ)

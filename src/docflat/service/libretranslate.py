@@ -86,7 +86,9 @@ async def translate(request: Request) -> Response:
         if alternatives and not unrelated:
             # What can be offered beside it is how each text reads without its context, where that differs.
             alone = await service.translate(request, TextRequest(model, tuple(texts), format_, context_used=False))
-            others = [[text] if text != own else [] for text, own in zip(alone["texts"], translated, strict=True)]
+            others = [
+                [text] if text != original else [] for text, original in zip(alone["texts"], translated, strict=True)
+            ]
     answer: dict[str, object] = {"translatedText": translated if listed else translated[0]}
     if detected is not None:
         answer["detectedLanguage"] = [_detected(detected) for _ in texts] if listed else _detected(detected)

@@ -67,10 +67,10 @@ class System:
                 raise InputError(f"{where}.{key}: {self.name} means {key}: {value}", file)
         return from_mapping(self.options, {**self.preset, **settings}, file=file, where=where)
 
-    def for_folder(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def for_folder(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a new model as its folder names them, which an older folder does not."""
-        options = self.read_options(given)
-        return {**{key: getattr(options, key) for key in self.formerly}, **given}
+        options = self.read_options(settings)
+        return {**{key: getattr(options, key) for key in self.formerly}, **settings}
 
     def check(self, sizes: ModelSizes, options: Options, file: str | None = None, where: str = "options") -> None:
         """Refuses options that a model of these sizes cannot have."""

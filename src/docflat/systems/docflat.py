@@ -118,9 +118,9 @@ class FlatBatchAttention(nn.Module):
         mixed = attend(*self.attention.project(flat), groups, groups, causal)
         return self.put_mixed(x, where, flat, mixed)
 
-    def put_mixed(self, x: Tensor, where: Tensor, own: Tensor, mixed: Tensor) -> Tensor:
-        """x (tokens, dim), its tokens at these places mixed: own (some, dim), and what their heads read."""
-        return put(x, where, self.mix_heads(own, mixed))
+    def put_mixed(self, x: Tensor, where: Tensor, states: Tensor, mixed: Tensor) -> Tensor:
+        """x (tokens, dim), its tokens at these places mixed: states (some, dim), and what their heads read."""
+        return put(x, where, self.mix_heads(states, mixed))
 
     def compile(self, *_: Any, **__: Any) -> None:
         """Not by itself: it is compiled with what stands around it (`start_source`), which it would cut in pieces."""
@@ -176,10 +176,10 @@ class DocFlat(Transformer):
             return [KeysValues(x[:0], x[:0])] * len(side.rows)
         return show_rows(flat, x, side)
 
-    def encode_among(self, source: Side, seen: Sequence[Sequence[KeysValues]]) -> Memory:
+    def encode_among(self, source: Side, shown: Sequence[Sequence[KeysValues]]) -> Memory:
         x = self.embed(source)
         if self.source_flat is not None:
-            x = mix_among(self.source_flat, x, source, seen)
+            x = mix_among(self.source_flat, x, source, shown)
         x = self.source_norm(x)
         attending = SideAttending(source, causal=False)
         for layer in self.encoder:

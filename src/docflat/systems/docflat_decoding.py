@@ -134,7 +134,7 @@ class FlatMixer:
         """Mix the embedded prefixes x, (tokens, dim), and keep what the steps to come will read."""
         where, groups = flat.flat(prefix)
         rows, slots = flat.rows(prefix), groups.longest
-        own = shown = x[where]
+        current = shown = x[where]
         place = torch.arange(len(where), device=x.device, dtype=torch.int32)  # of these tokens in what is shown
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
             side = context.side
@@ -147,13 +147,13 @@ class FlatMixer:
         if has_step_kernel(flat.attention.split(x), paths.beam) and not growing:
             query, key, value = flat.attention.project(shown)
             read = attend(query, key, value, groups, groups, causal=True)[place]
-            mixed = flat.put_mixed(x, where, own, read)
+            mixed = flat.put_mixed(x, where, current, read)
             in_place = FlatFixedKeys(key, value, groups, last + 1, prefix.group_rows.longest)
             return mixed, cls(model, flat, in_place, paths, prefix, growing)
         padded = fixed_by_segment(*flat.attention.keys_values(shown), groups)
         # Of the context keys and values will do: no row sees what the tokens of another one read.
         fixed = fixed_until(padded.keys, padded.values, groups, place, slots)
-        mixed = flat.put_mixed(x, where, own, fixed.read(flat.attention.queries(own)))
+        mixed = flat.put_mixed(x, where, current, fixed.read(flat.attention.queries(current)))
         if last is not place:  # else it is the start symbols alone that were read
             fixed = fixed_until(padded.keys, padded.values, groups, last)
         return mixed, cls(model, flat, fixed, paths, prefix, growing)
@@ -164,15 +164,15 @@ class FlatMixer:
     ) -> tuple[Tensor, FlatMixer]:
         """The same for embedded prefixes x, (tokens, dim), each of which stands after rows of which this was kept."""
         where, _ = flat.flat(prefix)
-        rows, kept = flat.rows(prefix), lay_shown(flat, context.rows, x)
+        rows, context_keys = flat.rows(prefix), lay_shown(flat, context.rows, x)
         query, key, value = (rows.pad(part).transpose(1, 2) for part in flat.attention.project(x[where]))
         fixed = FixedKeys(
-            upright(torch.cat([kept.keys, key], dim=2)),
-            torch.cat([kept.values, value], dim=2),
-            torch.cat([kept.visible, rows.mask[:, None]], dim=2),
+            upright(torch.cat([context_keys.keys, key], dim=2)),
+            torch.cat([context_keys.values, value], dim=2),
+            torch.cat([context_keys.visible, rows.mask[:, None]], dim=2),
         )
         earlier = torch.ones(rows.longest, rows.longest, dtype=torch.bool, device=x.device).tril()
-        visible = [part.expand(len(rows), rows.longest, -1) for part in (kept.visible, earlier)]
+        visible = [part.expand(len(rows), rows.longest, -1) for part in (context_keys.visible, earlier)]
         read = attend_masked(query, fixed.keys, fixed.values, torch.cat(visible, dim=2)[:, None])
         read = rows.unpad(read.transpose(1, 2), len(where))
         mixed = flat.put_mixed(x, where, x[where], read)

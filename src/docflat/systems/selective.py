@@ -77,9 +77,9 @@ class SelectiveAttention(nn.Module):
         groups, rows = side.groups, side.group_rows
         sentence = side.sentences.number(len(x))  # (current,)
         in_group = sentence - rows.starts[:-1].long()[groups.number(len(x))]
-        own = groups.pad(in_group)  # (groups, tokens): which of its group's sentences each token is of
+        sentence_number = groups.pad(in_group)  # (groups, tokens): which of its group's sentences each token is of
         number = torch.arange(rows.longest, device=x.device)
-        of_sentence = (own[..., None] == number) & groups.mask[..., None]  # (groups, tokens, sentences)
+        of_sentence = (sentence_number[..., None] == number) & groups.mask[..., None]  # (groups, tokens, sentences)
 
         split = self.words.split
         query = groups.pad(split(self.sentence_queries(x))).transpose(1, 2)  # (groups, heads, tokens, size)
@@ -87,25 +87,25 @@ class SelectiveAttention(nn.Module):
         scale = query.shape[-1] ** -0.5
         precise = torch.promote_types(x.dtype, torch.float32)
         scores = (query @ means.transpose(-1, -2)).to(precise) * scale  # (groups, heads, tokens, sentences)
-        others = number < own[..., None] if self.online else number != own[..., None]
+        others = number < sentence_number[..., None] if self.online else number != sentence_number[..., None]
         weights = sparsemax(scores, (others & rows.mask[:, None])[:, None])
 
         word_query = groups.pad(self.words.queries(x)).transpose(1, 2)
         keys, values = (groups.pad(part).transpose(1, 2) for part in self.words.keys_values(memory))
         word_scores = (word_query @ keys.transpose(-1, -2)).to(precise) * scale  # (groups, heads, tokens, tokens)
-        shares = softmax_within(word_scores, own, of_sentence)
+        shares = softmax_within(word_scores, sentence_number, of_sentence)
         by_word = weights @ of_sentence.to(weights.dtype).transpose(1, 2)[:, None]  # that of each word's sentence
         mixed = (shares * by_word).to(values.dtype) @ values  # (groups, heads, tokens, size)
         return self.words.join(groups.unpad(mixed.transpose(1, 2), len(x)))
 
 
-def softmax_within(scores: Tensor, own: Tensor, of_sentence: Tensor) -> Tensor:
+def softmax_within(scores: Tensor, sentence_number: Tensor, of_sentence: Tensor) -> Tensor:
     """A softmax over the words of each sentence by itself.
 
-    scores (groups, heads, tokens, words), own (groups, words), of_sentence (groups, words, sentences).
+    scores (groups, heads, tokens, words), sentence_number (groups, words), of_sentence (groups, words, sentences).
     """
     shape = (*scores.shape[:3], of_sentence.shape[2])
-    index = own[:, None, None].expand_as(scores)
+    index = sentence_number[:, None, None].expand_as(scores)
     there = of_sentence.any(-1)[:, None, None]
     scores = torch.where(there, scores, float("-inf"))  # padding counts for no sentence, nor for its highest score
     highest = scores.new_full(shape, float("-inf")).scatter_reduce(3, index, scores.detach(), "amax")

@@ -20,7 +20,7 @@ from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.systems import System
 
-Seen = npt.NDArray[np.bool_]  # (rows, sentences)
+Mask = npt.NDArray[np.bool_]  # (rows, sentences)
 VOCABULARY = Vocabulary(size=96, text_size=64, bos=1, eos=2, mask=3)
 # A recurrence brings the source of one more sentence back with every layer of the decoder but the first.
 SIZES = ModelSizes(dim=32, heads=2, feed_forward=32, encoder_layers=3, decoder_layers=4)
@@ -31,8 +31,8 @@ WORDS = 4  # of a sentence
 class Visibility:
     """Row i is True at j where the translation of sentence i depends on sentence j."""
 
-    source: Seen
-    target: Seen
+    source: Mask
+    target: Mask
 
 
 def find_visibility(system: System, sentences: int = 10, window: int = 5, draws: int = 3) -> Visibility:
@@ -41,7 +41,7 @@ def find_visibility(system: System, sentences: int = 10, window: int = 5, draws:
     Less than the document, so that what comes by the batch and what is local context can be told apart.
     draws: sparse systems do not look always.
     """
-    seen = np.zeros((2, sentences, sentences), dtype=bool)
+    visible = np.zeros((2, sentences, sentences), dtype=bool)
     for draw in range(draws):
         torch.manual_seed(draw)
         model = system.build(SIZES, VOCABULARY, system.read_options({})).eval()
@@ -53,8 +53,8 @@ def find_visibility(system: System, sentences: int = 10, window: int = 5, draws:
                 other = text.copy()
                 other[side, place] = rng.permutation(other[side, place] % (VOCABULARY.text_size - 5) + 4)
                 changed = row_logits(model, system, other, window) != before  # (rows, tokens, text_size)
-                seen[side, :, place] |= changed.flatten(1).any(1).numpy()
-    return Visibility(seen[0], seen[1])
+                visible[side, :, place] |= changed.flatten(1).any(1).numpy()
+    return Visibility(visible[0], visible[1])
 
 
 def row_logits(model: Transformer, system: System, text: npt.NDArray[np.int64], window: int) -> torch.Tensor:

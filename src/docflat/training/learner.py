@@ -187,6 +187,6 @@ def compile_parts(model: Transformer) -> None:
     model.start_target = torch.compile(model.start_target, **how)  # type: ignore[method-assign]
     model.grade = torch.compile(model.grade, **how)
     base = {name for name, _ in sentence_model(model).named_children()}
-    own = [part for name, part in model.named_children() if name not in base]
-    for part in (*model.encoder, *model.decoder, *own):
+    added = [part for name, part in model.named_children() if name not in base]
+    for part in (*model.encoder, *model.decoder, *added):
         part.compile(**how)

@@ -27,8 +27,8 @@ class Log:
         # What was logged after the checkpoint that training goes on from will be logged again.
         # So will the stage's model be, which comes last: a stage that goes on is not finished.
         records = [(line, json.loads(line)) for line in _lines(path)]
-        kept = [line for line, record in records if record["step"] <= resumed_step and record["kind"] != "model"]
-        write_whole(path, "".join(kept))
+        earlier = [line for line, record in records if record["step"] <= resumed_step and record["kind"] != "model"]
+        write_whole(path, "".join(earlier))
         self.file = path.open("a", encoding="utf-8")
         if tensorboard:
             try:

@@ -228,7 +228,7 @@ class StageTraining:
                     self.checkpoints.save(learner.model, learner.optimizer, progress)
                 processes.wait()
                 meter.start(progress)
-            elif self._told(stop):
+            elif self._asked_to_stop(stop):
                 learner.note_scale(progress)
                 if processes.first:
                     self.stopped.save(learner.model, learner.optimizer, progress)
@@ -254,12 +254,12 @@ class StageTraining:
             ends = ends or bool(self.processes.sum(late.to(self.processes.device)).item())
         return bool(ends)
 
-    def _told(self, stop: Callable[[], bool]) -> bool:
+    def _asked_to_stop(self, stop: Callable[[], bool]) -> bool:
         """Whether to stop now; the same on every process."""
         if stop is never:
             return False
-        told = torch.tensor([float(self.processes.first and stop())])
-        return bool(self.processes.sum(told.to(self.processes.device)).item())
+        asked = torch.tensor([float(self.processes.first and stop())])
+        return bool(self.processes.sum(asked.to(self.processes.device)).item())
 
     def _open(self) -> tuple[DocumentBatches, Validation]:
         """What is trained on, and what it is measured with."""

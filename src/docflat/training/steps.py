@@ -69,12 +69,12 @@ def steps_from(
             after = (*following(place), 0) if number == len(plan) else (*place, number)
 
             def lay_out(chosen: list[tuple[Plan, int]] = chosen, after: tuple[int, int, int] = after) -> Step:
-                own = list(range(processes.rank, accumulate, processes.world))
-                laid_out = [Batch.of_flat(chosen[i][0][chosen[i][1]]) for i in own]
+                numbers = list(range(processes.rank, accumulate, processes.world))
+                laid_out = [Batch.of_flat(chosen[i][0][chosen[i][1]]) for i in numbers]
                 packed = pack(laid_out[0])
                 if processes.device.type == "cuda" and packed is None:
                     laid_out = [batch.pin() for batch in laid_out]
-                return Step(laid_out, own, int(sum(plan.labels[n] for plan, n in chosen)), *after, packed)
+                return Step(laid_out, numbers, int(sum(plan.labels[n] for plan, n in chosen)), *after, packed)
 
             yield lay_out
     finally:

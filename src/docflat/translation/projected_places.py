@@ -57,8 +57,8 @@ class Projection:
             return self._offsets[-1], self._offsets[-1]
         if number and place == self._sources[number] and self._pieces[number - 1].piece.links is None:
             number -= 1  # it stays at the end of what is as it was
-        found = self._offsets[number] + self._pieces[number].point(place)
-        return found, found
+        point = self._offsets[number] + self._pieces[number].point(place)
+        return point, point
 
 
 class _TranslatedPiece:

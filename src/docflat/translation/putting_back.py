@@ -86,14 +86,14 @@ def _cut(segment: Segment, outcomes: Outcomes) -> list[Piece]:
     end = 0
     for outcome in outcomes:
         start, last = outcome.sentence.place
-        own, gap = _pieces(outcome), segment.text[end:start]
-        if pieces and own:
-            before, now = (segment.text[:end], segment.text[start:]), (pieces[-1].text, own[0].text)
+        new_pieces, gap = _pieces(outcome), segment.text[end:start]
+        if pieces and new_pieces:
+            before, now = (segment.text[:end], segment.text[start:]), (pieces[-1].text, new_pieces[0].text)
             gap = between_sentences(gap, before, now)
             if start == end and gap:  # a piece of its own would be of nothing
-                own[0] = _after_blank(own[0], gap)
+                new_pieces[0] = _after_blank(new_pieces[0], gap)
                 gap = ""
-        pieces += [Piece((end, start), gap), *own]
+        pieces += [Piece((end, start), gap), *new_pieces]
         end = last
     pieces.append(Piece((end, len(segment.text)), segment.text[end:]))
     return [piece for piece in pieces if piece.source[0] < piece.source[1]]

@@ -151,9 +151,11 @@ class Translator:
     ) -> list[list[str]]:
         pieces = [[self._pieces(text) for text in document] for document in documents]
         source = [[ids for sentence in document for ids, _ in sentence] for document in pieces]
-        told = _Told(sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done)
-        target = self.decoder.decode(source, settings, told.hear)
-        told.finish()
+        count = _SentenceCount(
+            sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done
+        )
+        target = self.decoder.decode(source, settings, count.add_pieces)
+        count.finish()
         translations = []
         for document, cut, translated in zip(documents, pieces, target, strict=True):
             each = iter(translated)
@@ -191,7 +193,7 @@ class Translator:
     def _join(self, text: str, pieces: Iterable[tuple[Ids, str]], translated: Iterable[Ids]) -> str:
         """The translation of a sentence, of the translations of its pieces."""
         decode = self.model.subwords.decode
-        parts = [kept or one_line(decode(ids)) for (_, kept), ids in zip(pieces, translated, strict=True)]
+        parts = [unchanged or one_line(decode(ids)) for (_, unchanged), ids in zip(pieces, translated, strict=True)]
         joined = parts[0] if parts else ""
         for part in parts[1:]:
             joined += part if are_wide(joined, part) else f" {part}"
@@ -306,28 +308,29 @@ class Translator:
         return [sentence.total for sentence in scored]
 
 
-class _Told:
-    """Tells of sentences where a decoder counts the pieces that it was given.
+class _SentenceCount:
+    """Counts sentences where a decoder counts the pieces that it gets.
 
-    It takes these in an order of its own, so how many sentences are whole is not known before the end: a share is told.
+    It takes these in an order of its own, so how many sentences are whole is not known before the end: a share of
+    them is reported.
     """
 
     def __init__(self, sentences: int, pieces: int, done: Callable[[int], None]) -> None:
         self.sentences, self.pieces, self.done = sentences, pieces, done
-        self.heard = self.told = 0
+        self.pieces_done = self.reported = 0
 
-    def hear(self, pieces: int) -> None:
-        self.heard += pieces
-        self._tell(self.sentences * self.heard // max(1, self.pieces))
+    def add_pieces(self, pieces: int) -> None:
+        self.pieces_done += pieces
+        self._report(self.sentences * self.pieces_done // max(1, self.pieces))
 
     def finish(self) -> None:
         """Empty sentences are never heard of, and are done too."""
-        self._tell(self.sentences)
+        self._report(self.sentences)
 
-    def _tell(self, sentences: int) -> None:
-        if sentences > self.told:
-            self.done(sentences - self.told)
-            self.told = sentences
+    def _report(self, sentences: int) -> None:
+        if sentences > self.reported:
+            self.done(sentences - self.reported)
+            self.reported = sentences
 
 
 def composed(text: str, subwords: Subwords) -> str:

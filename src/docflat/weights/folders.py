@@ -103,16 +103,16 @@ def load_weights(model: Transformer, path: Path, assign: bool = False) -> None:
 
 def check_fit(model: Transformer, weights: Mapping[str, Tensor], path: Path) -> None:
     """Whether these are all weights of the model, and no others."""
-    own = model.state_dict()
-    for name in (*own, *weights):
+    existing = model.state_dict()
+    for name in (*existing, *weights):
         if name not in weights:
             raise InputError(f"the weights lack {name}: they are of another system", path)
-        if name not in own:
+        if name not in existing:
             raise InputError(
                 f"the weights have {name[:100]}, which this system does not: they are of another one", path
             )
-        if own[name].shape != weights[name].shape:
-            shapes = f"{tuple(weights[name].shape)}, expected {tuple(own[name].shape)}"
+        if existing[name].shape != weights[name].shape:
+            shapes = f"{tuple(weights[name].shape)}, expected {tuple(existing[name].shape)}"
             raise InputError(f"{name} has the shape {shapes}", path)
 
 
@@ -121,8 +121,8 @@ def start_from(model: Transformer, path: Path, before: ModelConfig, now: ModelCo
     if before.alike(now):
         return load_weights(model, path)
     weights = read_weights(path)
-    own = model.state_dict()
-    unknown = [name for name in weights if name not in own or own[name].shape != weights[name].shape]
+    existing = model.state_dict()
+    unknown = [name for name in weights if name not in existing or existing[name].shape != weights[name].shape]
     if unknown:
         raise InputError(
             f"cannot start {now.system} from these weights of {before.system}: {unknown[0]} does not fit", path

@@ -33,8 +33,8 @@ class Caches:
 
     def _bias_of_prefix(self, prefix: Array, room: int) -> Array:
         """(rows, 1, beam, room): all of the prefix is seen."""
-        seen = np.arange(room) < prefix[:, None]
-        bias = np.where(seen, np.float32(0), HIDDEN)[:, None, None]
+        visible = np.arange(room) < prefix[:, None]
+        bias = np.where(visible, np.float32(0), HIDDEN)[:, None, None]
         return np.repeat(bias, self.beam, axis=2)
 
     @property
@@ -43,13 +43,13 @@ class Caches:
 
     def next_slots(self) -> tuple[Array, bool]:
         """Where the next tokens go, (rows, beam), each seen by its hypothesis; and whether arrays are new ones."""
-        seen = (self.bias[:, 0] == 0).any(1)  # (rows, room)
-        missing = int(seen.sum(1).max(initial=0)) + self.beam - self.room
+        visible = (self.bias[:, 0] == 0).any(1)  # (rows, room)
+        missing = int(visible.sum(1).max(initial=0)) + self.beam - self.room
         if missing > 0:
             # More slots are read for nothing at every step, fewer are copied more often.
             self._grow(whole(max(missing, self.room // 2)))
-            seen = np.pad(seen, ((0, 0), (0, self.room - seen.shape[1])))
-        slots = np.argsort(seen, axis=1, kind="stable")[:, : self.beam]
+            visible = np.pad(visible, ((0, 0), (0, self.room - visible.shape[1])))
+        slots = np.argsort(visible, axis=1, kind="stable")[:, : self.beam]
         row, k = np.ogrid[: len(slots), : self.beam]
         self.bias[row, 0, k, slots] = 0
         return slots, missing > 0

@@ -145,9 +145,9 @@ class DecoderGraph:
         by_row_of_group = graph.add("Concat", groups, graph.ints(heads), of_group, new, most, axis=0)
         scores = graph.add("Reshape", layers.products(queries, keys), by_row_of_group)
         flat = graph.add("Concat", groups, graph.ints(heads, -1), most, axis=0)
-        found = self._part(graph.add("Reshape", graph.add("Add", scores, bias), flat), values)
+        parts = self._part(graph.add("Reshape", graph.add("Add", scores, bias), flat), values)
         back = []
-        for part, width in zip(found, (size, 1), strict=True):
+        for part, width in zip(parts, (size, 1), strict=True):
             # (groups, heads, of_group * new, width) -> (groups * of_group, new * heads * width)
             by_place = graph.add("Concat", graph.add("Mul", groups, of_group), graph.ints(-1), axis=0)
             wide = graph.add("Gather", graph.add("Reshape", layers.heads_first(part), by_place), by_row, axis=0)
@@ -163,14 +163,14 @@ class DecoderGraph:
     def _layer(self, x: str, number: int) -> str:
         graph, layers, dim, name = self.graph, self.layers, self.sizes.dim, f"decoder.{number}"
         if self.sizes.architecture.recurrent_decoder:
-            return self._after_own(self._recur(x, number), number)
+            return self._after_self_attention(self._recur(x, number), number)
         rounded = layers.round(x)
         query, key, value = (layers.some(rounded, f"{name}.attention.qkv", n * dim, (n + 1) * dim) for n in range(3))
         keys = self._cache(f"keys_{number}", "room", key, self.places)
         values = self._cache(f"values_{number}", "room", value, self.places)
         read = layers.flatten(layers.attend(self._by_row(query), keys, values, self.bias))
         joined = layers.linear(layers.round(read), f"{name}.attention.output")
-        return self._after_own(layers.norm(graph.add("Add", x, joined), f"{name}.attention_norm"), number)
+        return self._after_self_attention(layers.norm(graph.add("Add", x, joined), f"{name}.attention_norm"), number)
 
     def _recur(self, x: str, number: int) -> str:
         graph, layers, dim, name = self.graph, self.layers, self.sizes.dim, f"decoder.{number}"
@@ -182,7 +182,7 @@ class DecoderGraph:
         graph.declare_output(f"next_state_{number}", FLOAT, "rows", "new", dim)
         return layers.norm(graph.add("Add", x, graph.add("Relu", state)), f"{name}.attention_norm")
 
-    def _after_own(self, x: str, number: int) -> str:
+    def _after_self_attention(self, x: str, number: int) -> str:
         """A layer from its attention to the source on."""
         graph, layers, dim, name = self.graph, self.layers, self.sizes.dim, f"decoder.{number}"
         asked = layers.some(layers.round(x), f"{name}.source_attention.qkv", 0, dim)

@@ -256,5 +256,5 @@ class OnnxEngine:
     def show_target(self, side: FlatSide) -> list[Shown]:
         raise TypeError("this engine keeps no rows")
 
-    def encode_among(self, source: FlatSide, seen: Sequence[Sequence[Shown]]) -> Memory:
+    def encode_among(self, source: FlatSide, shown: Sequence[Sequence[Shown]]) -> Memory:
         raise TypeError("this engine keeps no rows")

@@ -144,14 +144,14 @@ def _total(graph: Graph, pieces: Sequence[Piece]) -> str:
 def _label_logits(graph: Graph, pieces: Sequence[Piece], labels: str) -> str:
     """Of the label of each state: (states, 1)."""
     wanted = graph.add("Unsqueeze", labels, graph.ints(1))
-    found = ""
+    chosen = ""
     for piece in pieces:
         place = graph.add("Sub", wanted, graph.constant(piece.start, INT64))
         last = graph.constant(piece.end - piece.start - 1, INT64)
         inside = graph.add("Max", graph.add("Min", place, last), graph.constant(0, INT64))
         logits = graph.add("GatherElements", piece.logits, inside, axis=1)
-        found = graph.add("Where", graph.add("Equal", place, inside), logits, found) if found else logits
-    return found
+        chosen = graph.add("Where", graph.add("Equal", place, inside), logits, chosen) if chosen else logits
+    return chosen
 
 
 def shortlist_graph(weights: Weights, sizes: ModelSizes, vocabulary: Vocabulary) -> Graph:

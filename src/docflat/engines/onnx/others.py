@@ -32,9 +32,9 @@ class Others:
         """group (rows,): which each belongs to, in order; count (rows,): how many tokens of it each sees."""
         place = np.arange(len(group)) - np.searchsorted(group, group)
         of_group = max(FEWEST, int(place.max(initial=0)) + 1)
-        seen = np.zeros((len(keys), of_group), dtype=np.int64)
-        seen[group, place] = count
-        hidden = np.arange(keys.shape[2]) >= seen[:, :, None]
+        visible = np.zeros((len(keys), of_group), dtype=np.int64)
+        visible[group, place] = count
+        hidden = np.arange(keys.shape[2]) >= visible[:, :, None]
         bias = np.where(hidden, UNSEEN, np.float32(0))[:, None, :, None]
         return cls(keys, values, np.ascontiguousarray(bias), group * of_group + place)
 

@@ -101,8 +101,8 @@ def node(
     op: str, inputs: Iterable[str], outputs: Iterable[str], domain: str, attributes: Mapping[str, Attribute]
 ) -> bytes:
     ends = b"".join(block(1, name) for name in inputs) + b"".join(block(2, name) for name in outputs)
-    own = b"".join(block(5, attribute(*pair)) for pair in attributes.items())
-    return ends + block(4, op) + own + (block(7, domain) if domain else b"")
+    attribute_blocks = b"".join(block(5, attribute(*pair)) for pair in attributes.items())
+    return ends + block(4, op) + attribute_blocks + (block(7, domain) if domain else b"")
 
 
 def graph(

@@ -136,8 +136,8 @@ class TorchEngine:
         return list(self._caching_model().show_target(self._side(side)))
 
     @torch.inference_mode()
-    def encode_among(self, source: FlatSide, seen: Sequence[Sequence[Shown]]) -> EncodedMemory:
-        return EncodedMemory(self._caching_model().encode_among(self._side(source), seen))
+    def encode_among(self, source: FlatSide, shown: Sequence[Sequence[Shown]]) -> EncodedMemory:
+        return EncodedMemory(self._caching_model().encode_among(self._side(source), shown))
 
     def _caching_model(self) -> CachingModel:
         assert isinstance(self.model, CachingModel)

@@ -54,8 +54,8 @@ class Sharing:
     def of_rows(cls, side: FlatSide, counts: Array, looks_ahead: bool) -> Sharing:
         """counts (source rows,): the target rows of each. looks_ahead: states differ before the words do."""
         source = np.repeat(np.arange(len(counts)), counts)  # (rows,)
-        own = np.arange(len(side.tokens))
-        same = own if looks_ahead else same_beginnings(side, (np.cumsum(counts) - counts)[source])
+        itself = np.arange(len(side.tokens))
+        same = itself if looks_ahead else same_beginnings(side, (np.cumsum(counts) - counts)[source])
         current = side.current
         first, spread = distinct(same)
         current_first, current_spread = distinct(np.searchsorted(current, same[current]))
@@ -90,19 +90,19 @@ def same_beginnings(side: FlatSide, leader: Array) -> Array:
     """
     tokens, starts = side.tokens, side.rows.starts.astype(np.int64)
     row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    own = np.arange(len(tokens))
-    place = own - starts[row]
+    itself = np.arange(len(tokens))
+    place = itself - starts[row]
     other = starts[leader[row]] + place  # the same place in the leader, unless that is shorter
     inside = other < starts[leader[row] + 1]
     differs = ~inside | (tokens[np.where(inside, other, 0)] != tokens)
     alike = np.minimum.reduceat(np.where(differs, place, len(tokens)), starts[:-1])  # (rows,) how many tokens
-    return np.where(place < alike[row], other, own)
+    return np.where(place < alike[row], other, itself)
 
 
 def distinct(same: Array) -> tuple[Array, Array]:
     """Those that equal themselves, and for each which of these it equals."""
-    own = same == np.arange(len(same))
-    return np.flatnonzero(own), (np.cumsum(own) - 1)[same]
+    leads = same == np.arange(len(same))
+    return np.flatnonzero(leads), (np.cumsum(leads) - 1)[same]
 
 
 class SharedAttending(TargetAttending):

@@ -69,10 +69,10 @@ class Search:
         self.rows = [self.rows[n] for n in going]
         if not going:
             return
-        kept = self.words.new_tensor(going)
-        self.words = self.words[kept]
-        self.beam.select_rows(kept)
-        self.state.select_rows(kept)
+        rows = self.words.new_tensor(going)
+        self.words = self.words[rows]
+        self.beam.select_rows(rows)
+        self.state.select_rows(rows)
 
     def run(self) -> None:
         """To the end; a row that is finished is left out from then on."""

@@ -44,9 +44,9 @@ class RecordingAttending(TargetAttending):
     def cross_attention(self, attention: Attention, x: Tensor, reach: Reach) -> Tensor:
         if reach != "context" and any(attention is one for one in self.watched):
             query, (key, _) = attention.queries(x), attention.keys_values(self.memory.states)
-            own, other = (pairwise(rows.starts.tolist()) for rows in (self.side.rows, self.memory.rows))
+            query_ranges, key_ranges = (pairwise(rows.starts.tolist()) for rows in (self.side.rows, self.memory.rows))
             weights = []
-            for (start, end), (first, last) in zip(own, other, strict=True):
+            for (start, end), (first, last) in zip(query_ranges, key_ranges, strict=True):
                 scores = (query[start:end].transpose(0, 1) @ key[first:last].permute(1, 2, 0)).float()
                 weights.append((scores / math.sqrt(query.shape[-1])).softmax(-1).mean(0))
             self.recorded.append(weights)

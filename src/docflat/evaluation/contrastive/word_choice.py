@@ -135,12 +135,12 @@ def replace_last(text: str, word: str, other: str) -> str:
 def choose_even(examples: Sequence[ContrastiveExample], seed: int) -> list[ContrastiveExample]:
     """In each range as many whose choice is the usual one as others, so that without context half is right at best."""
     draw = random.Random(seed)
-    kept: list[int] = []
+    chosen: list[int] = []
     for each in dict.fromkeys(example.fields["range"] for example in examples):
         groups = [
             [n for n, one in enumerate(examples) if (one.fields["range"], one.fields["usual"]) == (each, usual)]
             for usual in ("yes", "no")
         ]
         size = min(map(len, groups))
-        kept += [n for group in groups for n in draw.sample(group, size)]
-    return [examples[n] for n in sorted(kept)]
+        chosen += [n for group in groups for n in draw.sample(group, size)]
+    return [examples[n] for n in sorted(chosen)]

@@ -78,8 +78,8 @@ def read_cache(
         values.append(value, paths.place)
     # Apart, and put together by their sums: to lay all scores side by side takes longer than to make them.
     shared, shared_total = fixed.attend(query)
-    own = attend_part(query.transpose(1, 2), keys.all, values.all, paths.bias[:, None])
-    read, total = (x.transpose(1, 2) for x in own)
+    partial = attend_part(query.transpose(1, 2), keys.all, values.all, paths.bias[:, None])
+    read, total = (x.transpose(1, 2) for x in partial)
     return torch.lerp(shared, read, (total - shared_total).sigmoid().to(read.dtype))
 
 

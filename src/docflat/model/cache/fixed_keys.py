@@ -50,8 +50,8 @@ class FixedKeys:
             selected = FixedKeys(upright(self.keys[rows]), self.values[rows], self.visible[rows])
             selected.bias = self.bias[rows]
             return selected
-        kept, slots = self.place[rows], self.visible.shape[1]
-        return fixed_by_group(self.keys, self.values, self.visible.flatten(0, 1)[kept], kept // slots)
+        places, slots = self.place[rows], self.visible.shape[1]
+        return fixed_by_group(self.keys, self.values, self.visible.flatten(0, 1)[places], places // slots)
 
     @property
     def group_rows(self) -> Tensor:

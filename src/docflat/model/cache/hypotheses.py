@@ -65,13 +65,13 @@ class Paths:
         Hypotheses of a row mostly begin alike, so of the older steps one or two slots are left.
         """
         used = self.slots.new_zeros(len(self.slots), self.total).scatter(1, self.slots.flatten(1), 1)
-        kept = int(used.sum(1).max())
-        if 4 * kept > 3 * self.total:
+        most = int(used.sum(1).max())
+        if 4 * most > 3 * self.total:
             return None
-        index = used.argsort(dim=1, descending=True, stable=True)[:, :kept]
-        place = torch.zeros_like(used).scatter(1, index, torch.arange(kept, device=used.device).expand_as(index))
+        index = used.argsort(dim=1, descending=True, stable=True)[:, :most]
+        place = torch.zeros_like(used).scatter(1, index, torch.arange(most, device=used.device).expand_as(index))
         self.slots = place.gather(1, self.slots.flatten(1)).view_as(self.slots)
-        self.total = kept
+        self.total = most
         return index
 
     def select_rows(self, rows: Tensor) -> None:
@@ -142,12 +142,12 @@ class HypothesisSlots:
         slots = self.part[:, :, self.fixed :]
         if self.is_keys:  # in the order of memory, either way
             where = index[:, None, None].expand(-1, slots.shape[1], slots.shape[3], -1)
-            kept = slots.mT.gather(3, where).mT
+            compacted = slots.mT.gather(3, where).mT
         else:
             row = torch.arange(len(index), device=index.device)[:, None]
-            kept = slots[row, :, index].transpose(1, 2)
+            compacted = slots[row, :, index].transpose(1, 2)
         self.used = self.fixed + index.shape[1]
-        self.part[:, :, self.fixed : self.used] = kept
+        self.part[:, :, self.fixed : self.used] = compacted
 
     def along(self, slots: Tensor) -> Tensor:
         """Those of one hypothesis a row: slots (rows, steps) -> (rows, heads, steps, size)."""

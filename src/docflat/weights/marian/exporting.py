@@ -126,10 +126,10 @@ def convert(weights: Mapping[str, Array], config: ModelConfig, subwords: Sentenc
                 pairs |= {"encoder_attn_layer_norm": "source_norm", "encoder_attn.out_proj": "source_attention.output"}
                 attentions["encoder_attn"] = "source_attention"
             for end in ("weight", "bias"):
-                for name, own in pairs.items():
-                    yield f"{theirs}.{name}.{end}", np.ascontiguousarray(weights[f"{ours}.{own}.{end}"])
-                for name, own in attentions.items():
-                    for part, tensor in zip("qkv", np.split(weights[f"{ours}.{own}.qkv.{end}"], 3), strict=True):
+                for name, block in pairs.items():
+                    yield f"{theirs}.{name}.{end}", np.ascontiguousarray(weights[f"{ours}.{block}.{end}"])
+                for name, block in attentions.items():
+                    for part, tensor in zip("qkv", np.split(weights[f"{ours}.{block}.qkv.{end}"], 3), strict=True):
                         yield f"{theirs}.{name}.{part}_proj.{end}", np.ascontiguousarray(tensor)
 
 
