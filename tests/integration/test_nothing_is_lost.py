@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from docflat import Translator
 from docflat.cli import dispatch
 from docflat.support.text_files import OPENERS, lines_of
 from docflat.translation.provenance import NOTES
@@ -126,3 +127,16 @@ def test_edited_text_goes_to_stdout_by_itself(text: Path, capfd: pytest.CaptureF
     assert docflat("edit", text, text.parent / "draft.de", "--lines", "-o", "-") == 0
     assert len(capfd.readouterr().out.splitlines()) == 2
     assert not Path("-").exists()
+
+
+@pytest.mark.parametrize("mode", ["sentence", "edit", "two-pass", "stream"])
+def test_characters_that_no_model_learned_come_back(mode: str) -> None:
+    odd = ["寿司", "при", "🎉", "👨\u200d👩\u200d👧", "ไทย", "ا", "ש", "한", "☃", "→", "𓀀", "あ", "\ue000"]
+    document = [text.format(one) for one in odd for text in ("He wrote {} on the wall.", "The {}\u200b is red.")]
+    written = list(Translator.load(threads=1).translate_documents([document], mode=mode))[0]
+    for number, (sentence, translation) in enumerate(zip(document, written, strict=True)):
+        assert odd[number // 2] in translation, (sentence, translation)
+        assert "\ufffd" not in translation
+        assert "  " not in translation
+    assert "Wand" in written[0]
+    assert "rot" in written[1]

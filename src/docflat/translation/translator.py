@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -21,8 +21,9 @@ from docflat.engines import loading
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
 from docflat.support.punctuation import SENTENCE_ENDS, are_wide, between_sentences
+from docflat.translation.odd_characters import is_wordless, keep_odd, split_untranslatable, visible
 from docflat.translation.repairing import repair, translate_and_repair
-from docflat.translation.untranslatable import is_foreign, split_endless
+from docflat.translation.untranslatable import is_foreign
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
@@ -149,6 +150,25 @@ class Translator:
     def _translate_chunk(
         self, documents: list[list[str]], settings: DecodingSettings, done: Callable[[int], None]
     ) -> list[list[str]]:
+        written = iter(self._keep_odd(flat(documents), flat(self._decode(documents, settings, done)), settings))
+        translations = [list(islice(written, len(document))) for document in documents]
+        if self._editor is not None:
+            pairs = [list(zip(*sides, strict=True)) for sides in zip(documents, translations, strict=True)]
+            translations = [[one.text for one in document] for document in self._editor.edit(pairs)]
+        return translations
+
+    def _keep_odd(self, texts: Sequence[str], translations: Sequence[str], settings: DecodingSettings) -> list[str]:
+        def translate(sentences: Sequence[str]) -> list[str]:
+            return flat(self._decode([[one] for one in sentences], settings))
+
+        return keep_odd(texts, translations, self.languages, translate)
+
+    def _decode(
+        self,
+        documents: list[list[str]],
+        settings: DecodingSettings,
+        done: Callable[[int], None] = lambda sentences: None,
+    ) -> list[list[str]]:
         pieces = [[self._pieces(text) for text in document] for document in documents]
         source = [[ids for sentence in document for ids, _ in sentence] for document in pieces]
         count = _SentenceCount(
@@ -162,9 +182,6 @@ class Translator:
             translations.append(
                 [self._join(text, parts, islice(each, len(parts))) for text, parts in zip(document, cut, strict=True)]
             )
-        if self._editor is not None:
-            pairs = [list(zip(*sides, strict=True)) for sides in zip(documents, translations, strict=True)]
-            translations = [[one.text for one in document] for document in self._editor.edit(pairs)]
         return translations
 
     @cached_property
@@ -175,12 +192,14 @@ class Translator:
 
     def _pieces(self, text: str) -> list[tuple[Ids, str]]:
         """A sentence longer than anything in training is translated in pieces: ids, or what stays as it is."""
-        if not text.strip() or is_foreign(text, self.languages and self.languages[0]):
+        language = self.languages and self.languages[0]
+        text = visible(text, language)
+        if not text.strip() or is_foreign(text, language) or is_wordless(text, self.languages):
             return [([], "")]
         text = composed(text, self.model.subwords)
         limit = max(1, self.model.config.rows.max_tokens // 2)
         pieces: list[tuple[Ids, str]] = []
-        for number, part in enumerate(split_endless(text)):
+        for number, part in enumerate(split_untranslatable(text, self.languages)):
             if number % 2:
                 pieces.append(([], part))
             elif part.strip():
@@ -222,7 +241,8 @@ class Translator:
             text, cut = waiting[0]
             if len(translated) == len(cut):
                 waiting.popleft()
-                yield repair(text, self._join(text, cut, translated), self.languages if repairs else None).text
+                (whole,) = self._keep_odd([text], [self._join(text, cut, translated)], self.decoder.settings())
+                yield repair(text, whole, self.languages if repairs else None).text
                 translated = []
 
     def translate_file(
@@ -356,6 +376,11 @@ def split_long(text: str, subwords: Subwords, limit: int) -> list[Ids]:
 
     cut = min(blanks, key=badness)
     return split_long(text[: cut.start()], subwords, limit) + split_long(text[cut.end() :], subwords, limit)
+
+
+def flat(documents: Iterable[Iterable[str]]) -> list[str]:
+    """The sentences of all."""
+    return list(chain.from_iterable(documents))
 
 
 def one_line(text: str) -> str:

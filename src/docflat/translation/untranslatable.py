@@ -35,14 +35,20 @@ def split_endless(text: str) -> list[str]:
     return _ENDLESS.split(text)
 
 
+def scripts_of(language: str | None) -> frozenset[str]:
+    """Empty: nothing is known of it."""
+    return _SCRIPTS.get(language or "", frozenset())
+
+
 def is_foreign(text: str, language: str | None) -> bool:
     """Whether most letters are of no script of this language; of a language that is not known that cannot be told."""
-    if text.isascii() or language not in _SCRIPTS:
+    scripts = scripts_of(language)
+    if text.isascii() or not scripts:
         return False
     letters = [letter for letter in text if letter.isalpha()]
-    return sum(_script(letter) in _SCRIPTS[language] for letter in letters) < _FEWEST * len(letters)
+    return sum(script_of(letter) in scripts for letter in letters) < _FEWEST * len(letters)
 
 
 @lru_cache(maxsize=10_000)
-def _script(letter: str) -> str:
+def script_of(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0]

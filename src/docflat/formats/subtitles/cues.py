@@ -46,6 +46,19 @@ def decode(data: bytes, file: str) -> tuple[str, str]:
     return ("\ufeff" if encoding.mark else "") + text, encoding.name
 
 
+def encode(text: str, encoding: str) -> bytes:
+    """The text in an encoding that `decode` found; in UTF-8 if that lacks letters, or would not be found again."""
+    try:
+        data = text.encode(encoding)
+    except UnicodeEncodeError:
+        _log.warning("the translation has letters that %s lacks: it is written as UTF-8", encoding)
+        return text.encode("utf-8", "replace")
+    if not encoding.startswith("utf-") and not data.isascii() and not _guess(data):
+        _log.warning("nothing in the translation shows that it is %s: it is written as UTF-8", encoding)
+        return text.encode("utf-8")
+    return data
+
+
 def _guess(data: bytes) -> str:
     """The encoding that the letters look like, among those that give back the same bytes; empty: none does."""
     matches = charset_normalizer.from_bytes(data)

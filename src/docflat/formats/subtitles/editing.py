@@ -15,7 +15,7 @@ from itertools import accumulate
 from docflat.formats.inline_codes import restore_codes, write_codes
 from docflat.formats.line_breaking import Break, choose_breaks
 from docflat.formats.segments import Segment, Span
-from docflat.formats.subtitles.cues import NEWLINE, Cue
+from docflat.formats.subtitles.cues import NEWLINE, Cue, encode
 from docflat.formats.subtitles.turns import Boundary, Markup, Point, Turn, TurnReader, join_turns, make_segment
 
 WIDTH = 42  # characters of a line that players and style guides reckon with
@@ -65,12 +65,7 @@ class Subtitles:
         for number in sorted(written):
             parts += [self.text[place : self.cues[number].start], written[number]]
             place = self.cues[number].end
-        whole = "".join([*parts, self.text[place:]])
-        try:
-            return whole.encode(self.encoding)
-        except UnicodeEncodeError:
-            _log.warning("the translation has letters that %s lacks: it is written as UTF-8", self.encoding)
-            return whole.encode("utf-8", "replace")
+        return encode("".join([*parts, self.text[place:]]), self.encoding)
 
     def _written(self, segments: Sequence[Segment]) -> dict[int, str]:
         """The texts of those cues that change."""
