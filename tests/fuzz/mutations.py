@@ -145,7 +145,16 @@ def write(node: Node | str, parts: list[str] | None = None) -> str:
 
 
 def copy(node: Node) -> Node:
-    return [node[0], [one if isinstance(one, str) else copy(one) for one in node[1]], node[2]]
+    """Without recursion, as it may be deep."""
+    root: Node = [node[0], list(node[1]), node[2]]
+    left = [root]
+    while left:
+        children = left.pop()[1]
+        for number, child in enumerate(children):
+            if not isinstance(child, str):
+                children[number] = [child[0], list(child[1]), child[2]]
+                left.append(children[number])
+    return root
 
 
 def walk(node: Node) -> list[tuple[Node, int]]:
@@ -177,10 +186,7 @@ def change_tree(root: Node, random: Random, escape: Callable[[str], str]) -> Non
     elif do == 4:
         other, other_number = random.choice(places)
         moved = other[1][other_number] if other_number < len(other[1]) else ""
-        try:
-            parent[1].insert(number, moved if isinstance(moved, str) else copy(moved))
-        except RecursionError:  # it was nested too deep by another change
-            return
+        parent[1].insert(number, moved if isinstance(moved, str) else copy(moved))
     elif do == 5 and not isinstance(child, str):
         wrapped: Node | str = child
         for _ in range(size_of_burst(random)):

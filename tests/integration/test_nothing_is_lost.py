@@ -133,7 +133,7 @@ def test_edited_text_goes_to_stdout_by_itself(text: Path, capfd: pytest.CaptureF
 def test_characters_that_no_model_learned_come_back(mode: str) -> None:
     odd = ["寿司", "при", "🎉", "👨\u200d👩\u200d👧", "ไทย", "ا", "ש", "한", "☃", "→", "𓀀", "あ", "\ue000"]
     document = [text.format(one) for one in odd for text in ("He wrote {} on the wall.", "The {}\u200b is red.")]
-    written = list(Translator.load(threads=1).translate_documents([document], mode=mode))[0]
+    (written,) = Translator.load(threads=1).translate_documents([document], mode=mode)
     for number, (sentence, translation) in enumerate(zip(document, written, strict=True)):
         assert odd[number // 2] in translation, (sentence, translation)
         assert "\ufffd" not in translation

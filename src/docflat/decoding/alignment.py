@@ -63,14 +63,15 @@ def find_links(source: str, target: str, weights: Weights | None = None) -> Link
     if not source_words or not target_words:
         return []
     same = _same_words([source[a:b] for a, b in source_words], [target[a:b] for a, b in target_words])
-    near = diagonal(len(source_words), len(target_words))
-    score = near if weights is None else weights + DIAGONAL * near
+    if weights is None:  # perhaps because there are too many words for a table of all pairs
+        return sorted([*same, *_links_by_place(len(source_words), len(target_words), same)])
+    score = weights + DIAGONAL * diagonal(len(source_words), len(target_words))
     score[:, [s for s, _ in same]] = -1
     score[[t for _, t in same]] = -1
     links = set(same)
     chosen = [(int(s), t) for t, s in enumerate(score.argmax(1)) if score[t, s] >= 0]
     least = np.zeros(len(source_words))
-    for s, t in chosen if weights is not None else ():
+    for s, t in chosen:
         if target[target_words[t][0]].isalnum():  # a comma often reads of the verb that follows it
             least[s] = max(least[s], WEAKEST * score[t, s])
     links |= {(s, t) for s, t in chosen if score[t, s] >= least[s]}
@@ -79,6 +80,28 @@ def find_links(source: str, target: str, weights: Weights | None = None) -> Link
     best = score.argmax(0)
     links |= {(s, int(best[s])) for s in missed if score[best[s], s] >= 0}
     return sorted(links)
+
+
+def _links_by_place(source: int, target: int, same: Links) -> Links:
+    """Links of the other words of a sentence to those that are as far in it, as far as there are any."""
+    free = np.setdiff1d(np.arange(source), [s for s, _ in same]), np.setdiff1d(np.arange(target), [t for _, t in same])
+    if not all(map(len, free)):
+        return []
+    places = (free[0] + 0.5) / source, (free[1] + 0.5) / target
+    links = set(zip(free[0][_nearest(*places)].tolist(), free[1].tolist(), strict=True))
+    linked = {s for s, _ in links}
+    back = zip(free[0].tolist(), free[1][_nearest(*reversed(places))].tolist(), strict=True)
+    return [*links, *((s, t) for s, t in back if s not in linked)]
+
+
+def _nearest(places: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Which of these places, in order, is nearest to each of the wanted ones; of two the first."""
+    after = np.searchsorted(places, wanted).clip(1, max(1, len(places) - 1))
+    after = np.minimum(after, len(places) - 1)
+    before = np.maximum(after - 1, 0)
+    near = [1 - np.abs(places[one] - wanted) for one in (before, after)]  # as `diagonal`, to the last bit
+    nearer: npt.NDArray[np.int64] = np.where(near[0] >= near[1], before, after)
+    return nearer
 
 
 def _same_words(source: Sequence[str], target: Sequence[str]) -> Links:

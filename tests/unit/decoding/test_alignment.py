@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,44 @@ def test_a_word_that_stands_for_nothing_is_not_linked():
 def test_short_words_that_look_alike_are_not_taken_for_the_same():
     weights = np.array([[0.0, 1.0], [1.0, 0.0]])
     assert find_links("in der", "in das", weights) == [(0, 1), (1, 0)]
+
+
+def test_without_weights_words_go_to_those_that_are_as_far_in_the_sentence():
+    """As the table of all pairs says, which is too large for long texts."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        source, target = (
+            [["w" + "ab"[rng.integers(2)] * int(rng.integers(1, 4)), "Ann", "7"][rng.choice(3, p=[0.8, 0.1, 0.1])]
+             for _ in range(rng.integers(1, 12))]
+            for _ in range(2)
+        )  # fmt: skip
+        same = {
+            (s, t)
+            for word in {*source} & {*target}
+            if (len(word) > 3 or not word.isalpha() or not word.islower()) and source.count(word) == target.count(word)
+            for s, t in zip(
+                [n for n, one in enumerate(source) if one == word],
+                [n for n, one in enumerate(target) if one == word],
+                strict=True,
+            )
+        }
+        table = diagonal(len(source), len(target))
+        table[:, [s for s, _ in same]] = -1
+        table[[t for _, t in same]] = -1
+        links = same | {(int(s), t) for t, s in enumerate(table.argmax(1)) if table[t, s] >= 0}
+        missed = {*range(len(source))} - {s for s, _ in links}
+        links |= {(s, int(table[:, s].argmax())) for s in missed if table[:, s].max() >= 0}
+        assert find_links(" ".join(source), " ".join(target)) == sorted(links)
+
+
+def test_the_links_of_a_long_text_take_no_table_of_all_pairs():
+    text = "word " * 20_000
+    tracemalloc.start()
+    links = find_links(text, text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert links == [(n, n) for n in range(20_000)]
+    assert peak < 64 << 20
 
 
 def test_nothing_to_link():
