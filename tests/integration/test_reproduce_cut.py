@@ -164,6 +164,8 @@ def test_kept_translations_are_scored_again_without_their_models(outs: tuple[Pat
         (["--budget=soon"], "expected a time such as 90s, 25m or 2h"),
         (["--budget=0m"], "expected a time such as 90s, 25m or 2h"),
         (["--seeds=0"], "at least 1"),
+        (["--seeds=3-2"], "seeds such as 2-3"),
+        (["--seeds=2-2", "seed=5"], "with --seeds they are 1, 2, 3"),
         (["--seeds=2", "seed=5"], "with --seeds they are 1, 2, 3"),
     ],
 )

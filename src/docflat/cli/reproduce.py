@@ -8,7 +8,7 @@ import subprocess
 import time
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from docflat.cli.arguments import add_json, names, whole
 from docflat.support.console import print_json, print_rows, say, warn
@@ -49,8 +49,11 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--datasets", type=names, default=[], metavar="A,B", help=datasets)
     languages = "the ends of the names of the test files: test.SOURCE and test.TARGET (default: en de)"
     parser.add_argument("--languages", nargs=2, default=["en", "de"], metavar=("SOURCE", "TARGET"), help=languages)
-    seeds = "train everything so often; the report has mean, standard deviation and tests over seeds (default: 1)"
-    parser.add_argument("--seeds", type=whole(1), default=1, metavar="N", help=seeds)
+    often = (
+        "train everything so often, or with these seeds only; the report has mean, standard deviation and tests over"
+        " seeds (default: 1)"
+    )
+    parser.add_argument("--seeds", type=seeds, default=Seeds(1, 1), metavar="N|N-M", help=often)
     budget = "stop after this time, such as 25m or 2h; the next call goes on from there (default: no end)"
     parser.add_argument("--budget", type=duration, metavar="TIME", help=budget)
     scale = "tiny: small made-up data and models on a CPU, to test that all of it runs"
@@ -74,6 +77,22 @@ def duration(text: str) -> float:
     if not match or not float(match[1]):
         raise ArgumentTypeError(f"expected a time such as 90s, 25m or 2h, found {text!r}")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+class Seeds(NamedTuple):
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return str(self.last) if self.first == 1 else f"{self.first}-{self.last}"
+
+
+def seeds(text: str) -> Seeds:
+    """How many there are, from 1 on, or which: 3 is 1-3."""
+    found = re.fullmatch(r"(?:([0-9]{1,9})-)?([0-9]{1,9})", text)
+    if not found or not 1 <= int(found[1] or 1) <= int(found[2]):
+        raise ArgumentTypeError(f"expected a number of at least 1, or seeds such as 2-3, found {text[:50]!r}")
+    return Seeds(int(found[1] or 1), int(found[2]))
 
 
 def run(arguments: Namespace) -> None:
@@ -133,8 +152,8 @@ def _report_again(arguments: Namespace) -> None:
     names = dict.fromkeys(job.partition("/")[0] for job, _, _ in results)
     datasets = [name for name in names if (arguments.data / name / "train").is_dir()]
     if datasets and arguments.scale == "full":
-        seeds = max(int(job.partition("@")[2] or 1) for job, _, _ in results)
-        workers.compare_all(_plan(arguments, chosen((), (), datasets, seeds), quiet=True))
+        trained = sorted({int(job.partition("@")[2] or 1) for job, _, _ in results})
+        workers.compare_all(_plan(arguments, chosen((), (), datasets, trained), quiet=True))
     _report(arguments.out)
 
 
@@ -152,9 +171,10 @@ def _measures(arguments: Namespace) -> list[Measure]:
         for name in getattr(arguments, option):
             if name not in all_:
                 raise InputError(f"--{option}: unknown {name!r}{nearest(name, all_)}; there are {', '.join(all_)}")
-    if arguments.seeds > 1 and any(setting.startswith("seed=") for setting in arguments.settings):
+    if arguments.seeds != (1, 1) and any(setting.startswith("seed=") for setting in arguments.settings):
         raise InputError("seed=N is for one seed; with --seeds they are 1, 2, 3 and so on")
-    return chosen(arguments.select, arguments.systems, arguments.datasets, arguments.seeds)
+    trained = range(arguments.seeds.first, arguments.seeds.last + 1)
+    return chosen(arguments.select, arguments.systems, arguments.datasets, trained)
 
 
 def _plan(arguments: Namespace, measures: Sequence[Measure], quiet: bool = False) -> Plan:

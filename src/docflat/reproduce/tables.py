@@ -354,7 +354,9 @@ def abd_table(dataset: str) -> Table:
     return Table("abd", title, HEADS, (*rows, *_side_rows(dataset, "abd", block)))
 
 
-def chosen(names: Sequence[str], systems: Sequence[str], datasets: Sequence[str], seeds: int = 1) -> list[Measure]:
+def chosen(
+    names: Sequence[str], systems: Sequence[str], datasets: Sequence[str], seeds: Sequence[int] = (1,)
+) -> list[Measure]:
     """What has to be measured for some tables, systems and datasets; none given: all that the paper has. Each once."""
     wanted: dict[Measure, None] = {}
     for table in tables(datasets):
@@ -367,9 +369,4 @@ def chosen(names: Sequence[str], systems: Sequence[str], datasets: Sequence[str]
             if of_system and (not datasets or job.dataset in datasets):
                 wanted.update(dict.fromkeys(cell.measures))
     sizes = {f"{split} {what}" for split in SPLITS for what in ("sentences", "documents")}
-    return [
-        measure.of_seed(seed)
-        for seed in range(1, seeds + 1)
-        for measure in wanted
-        if seed == 1 or measure.metric not in sizes
-    ]
+    return [measure.of_seed(seed) for seed in seeds for measure in wanted if seed == 1 or measure.metric not in sizes]

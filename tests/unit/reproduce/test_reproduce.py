@@ -175,7 +175,7 @@ def test_every_table_can_be_made_of_any_dataset():
 
 
 def test_seeds_are_trainings_of_their_own_from_one_sentence_model():
-    jobs = jobs_of(chosen(["table2"], ["sent2sent", "doc2doc", "docflat-c"], ["news"], seeds=2))
+    jobs = jobs_of(chosen(["table2"], ["sent2sent", "doc2doc", "docflat-c"], ["news"], [1, 2]))
     assert [job.name for job in jobs] == [
         "news/sent2sent",
         "news/doc2doc",
@@ -185,6 +185,8 @@ def test_seeds_are_trainings_of_their_own_from_one_sentence_model():
         "news/sent2sent@2",
     ]
     assert {job.first.name for job in jobs if job.first} == {"news/sent2sent"}
+    later = jobs_of(chosen(["table2"], ["doc2doc", "docflat-c"], ["news"], [2]))  # the others were trained elsewhere
+    assert [job.name for job in later] == ["news/sent2sent", "news/doc2doc@2", "news/docflat-c@2"]
     assert [job.baseline.name for job in jobs[2::2]] == ["news/doc2doc", "news/doc2doc@2"]
 
 
