@@ -14,7 +14,7 @@ from docflat.model.segments import Segments
 INDEXED = Layout(eos=2, bos=None, first_index=100, index_tokens=6)
 PLAIN = Layout(eos=2, bos=1, first_index=100, index_tokens=6)
 SOURCE_ONLY = replace(INDEXED, target_context=False)
-SLOT = replace(INDEXED, vector_slot=True)
+SLOT = replace(INDEXED, vector_place=True)
 SELECTIONS = replace(INDEXED, selections=("context", "previous", "recurrence"))
 ENDS_ONLY = replace(SELECTIONS, source_starts=False)
 LAYOUTS = {"index": INDEXED, "bos": PLAIN, "source only": SOURCE_ONLY, "slot": SLOT, "selections": SELECTIONS}
@@ -78,12 +78,12 @@ def check_side(
         position = 0
         for number, piece in enumerate(pieces):
             begin = len(expected)
-            if layout.vector_slot and which == "target" and number == 0:
+            if layout.vector_place and which == "target" and number == 0:
                 expected.append(None)
             for place, token in enumerate(piece):
                 expected.append((token, position, place, number == len(pieces) - 1))
                 position += 1
-            if layout.vector_slot and which == "source" and number == len(pieces) - 1:
+            if layout.vector_place and which == "source" and number == len(pieces) - 1:
                 expected.append(None)
             spans[-1].append(range(begin, len(expected)))
     assert len(side.tokens) == len(side.positions) == len(side.places) == len(expected)

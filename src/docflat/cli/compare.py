@@ -33,13 +33,13 @@ def run(arguments: Namespace) -> None:
 
     if not arguments.bootstrap:
         raise InputError("the paired test needs resamples: --bootstrap of at least 1")
-    metrics, reference, source, sides = read_test_set(arguments, [arguments.baseline, *arguments.systems])
-    comparisons = metrics.compare(sides, arguments.bootstrap, arguments.randomisation)
+    metrics, reference, source, translations = read_test_set(arguments, [arguments.baseline, *arguments.systems])
+    comparisons = metrics.compare(translations, arguments.bootstrap, arguments.randomisation)
     sentences: list[JsonObject] = []
     documents: list[JsonObject] = []
-    for system in sides[1:] if arguments.show else []:
-        texts = _Texts(reference, source, sides[0], system)
-        in_sentences, in_documents = differences(reference, sides[0], system)
+    for system in translations[1:] if arguments.show else []:
+        texts = _Texts(reference, source, translations[0], system)
+        in_sentences, in_documents = differences(reference, translations[0], system)
         sentences += [texts.sentence(one) for one in in_sentences[: arguments.show]]
         for difference in in_documents[: arguments.show]:
             within = [one for one in in_sentences if one.document == difference.document][: arguments.show]
@@ -66,11 +66,11 @@ class _Texts:
         self, reference: DocumentFile, source: DocumentFile | None, baseline: DocumentFile, system: DocumentFile
     ) -> None:
         named_texts = {"source": source, "reference": reference, "baseline": baseline, "system": system}
-        self.sides = {name: side for name, side in named_texts.items() if side is not None}
+        self.texts = {name: text for name, text in named_texts.items() if text is not None}
 
     def place(self, difference: Difference) -> JsonObject:
         return {
-            "system": str(self.sides["system"].file),
+            "system": str(self.texts["system"].file),
             "document": difference.document + 1,
             "baseline_chrf": difference.baseline,
             "system_chrf": difference.system,
@@ -80,11 +80,11 @@ class _Texts:
         texts = [
             {
                 "side": name,
-                "file": str(side.file),
-                "line": side.lines[difference.document][difference.sentence or 0],
-                "text": side.documents[difference.document][difference.sentence or 0],
+                "file": str(text.file),
+                "line": text.lines[difference.document][difference.sentence or 0],
+                "text": text.documents[difference.document][difference.sentence or 0],
             }
-            for name, side in self.sides.items()
+            for name, text in self.texts.items()
         ]
         return self.place(difference) | {"texts": texts}
 

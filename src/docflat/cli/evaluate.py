@@ -37,15 +37,15 @@ def read_test_set(
     marking = Marking(arguments.boundaries, arguments.docids, arguments.starts)
     reference = read_reference(arguments.reference, marking)
     source = read_beside(arguments.source, reference, marking, "source") if arguments.source else None
-    sides = [read_beside(file, reference, marking) for file in hypotheses]
-    for side in sides:
-        _warn_of_empty(side)
+    translations = [read_beside(file, reference, marking) for file in hypotheses]
+    for translation in translations:
+        _warn_of_empty(translation)
     metrics = Metrics(reference, arguments.metrics, arguments.tokenize, source, arguments.comet_model)
-    return metrics, reference, source, sides
+    return metrics, reference, source, translations
 
 
-def _warn_of_empty(side: DocumentFile) -> None:
-    numbers = [number for lines in side.lines for number in lines]
-    empty = [number for number, text in zip(numbers, side.sentences, strict=True) if not text.strip()]
+def _warn_of_empty(translation: DocumentFile) -> None:
+    numbers = [number for lines in translation.lines for number in lines]
+    empty = [number for number, text in zip(numbers, translation.sentences, strict=True) if not text.strip()]
     if empty:
-        warn(f"{side.file}:{empty[0]}: {len(empty)} of {len(numbers)} translations are empty, this one first")
+        warn(f"{translation.file}:{empty[0]}: {len(empty)} of {len(numbers)} translations are empty, this one first")

@@ -48,7 +48,7 @@ class DocumentBatches:
         times (documents,): how often an epoch of training sees each document; none: once.
         piece: sentences that are planned at once, for the arrays of a large corpus would not fit into memory.
         """
-        if layout.vector_slot:  # a row as long as the budget would leave no room for its slot
+        if layout.vector_place:  # a row as long as the budget would leave no room for its vector
             settings = replace(settings, max_tokens=min(settings.max_tokens, budget - 1))
         self.documents, self.source, self.target = documents, source, target
         self.settings, self.layout, self.budget, self.times = settings, layout, budget, times
@@ -77,7 +77,7 @@ class DocumentBatches:
             first = int(rng.integers(self.budget // 4, self.budget + 1))
             rows = mix(rows, self.settings.mixed or 0.0, rng)
         source, target = row_lengths(rows, self.source, self.target, self.layout.target_context)
-        bounds = cut((source + self.layout.vector_slot, target + self.layout.vector_slot), self.budget, first)
+        bounds = cut((source + self.layout.vector_place, target + self.layout.vector_place), self.budget, first)
         order = np.arange(len(bounds) - 1) if rng is None else rng.permutation(len(bounds) - 1)
         lengths_read = self.target.ends[rows.sentence + 1] - self.target.ends[rows.sentence] + 1
         totals = np.concatenate([[0], np.cumsum(lengths_read)])

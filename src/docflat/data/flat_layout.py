@@ -25,7 +25,7 @@ class Layout:
     first_index: int
     index_tokens: int
     target_context: bool = True  # target rows have the local context too
-    vector_slot: bool = False  # a place for a vector, after every source row and before every target row
+    vector_place: bool = False  # a place for a vector, after every source row and before every target row
     selections: tuple[SelectionName, ...] = ()  # of tokens, which sides keep at hand beside their rows
     source_starts: bool = True  # start symbols on the source side too; False: instead, </s> ends every sentence there
 
@@ -124,14 +124,14 @@ def flatten_side(
     words = np.where(is_current & prefix_only, 0, sentences.ends[sentence + 1] - begin)
     begins = int(layout.source_starts or not close)
     closing = ((is_current | (not begins)) & close).astype(np.int64)
-    slot_before = ((nth == 0) & layout.vector_slot & (not close)).astype(np.int64)
-    slot_after = closing * layout.vector_slot
-    lengths = slot_before + begins + words + closing + slot_after
+    vector_before = ((nth == 0) & layout.vector_place & (not close)).astype(np.int64)
+    vector_after = closing * layout.vector_place
+    lengths = vector_before + begins + words + closing + vector_after
 
     ends = np.cumsum(lengths)
     starts = ends - lengths
     piece = np.repeat(np.arange(len(lengths)), lengths)  # (tokens,)
-    place = np.arange(len(piece)) - np.repeat(starts + slot_before, lengths)
+    place = np.arange(len(piece)) - np.repeat(starts + vector_before, lengths)
     if len(sentences.tokens):
         where = np.minimum(begin[piece] + np.maximum(place - begins, 0), len(sentences.tokens) - 1)
         tokens = sentences.tokens[where].astype(np.int64)
@@ -139,18 +139,18 @@ def flatten_side(
         tokens = np.zeros(len(piece), dtype=np.int64)
     piece_place = rows.place[row] - context[row] + nth
     if begins:
-        tokens[starts + slot_before] = layout.starts(piece_place)
-    tokens[(ends - 1 - slot_after)[closing > 0]] = layout.eos
-    is_slot = np.zeros(len(piece), dtype=bool)
-    is_slot[starts[slot_before > 0]] = is_slot[ends[slot_after > 0] - 1] = True
-    tokens[is_slot] = layout.eos  # any symbol: a vector takes its place
+        tokens[starts + vector_before] = layout.starts(piece_place)
+    tokens[(ends - 1 - vector_after)[closing > 0]] = layout.eos
+    is_vector = np.zeros(len(piece), dtype=bool)
+    is_vector[starts[vector_before > 0]] = is_vector[ends[vector_after > 0] - 1] = True
+    tokens[is_vector] = layout.eos  # any symbol: a vector takes its place
 
     row_length = np.bincount(row, weights=lengths, minlength=len(rows)).astype(np.int64)
     row_start = np.cumsum(row_length) - row_length
-    # What a slot pushes back keeps its position.
-    pushed = int(layout.vector_slot and not close)
+    # What a vector pushes back keeps its position.
+    pushed = int(layout.vector_place and not close)
     positions = np.maximum(np.arange(len(piece)) - np.repeat(row_start + pushed, row_length), 0)
-    current_length = (lengths - slot_before - slot_after)[is_current]
+    current_length = (lengths - vector_before - vector_after)[is_current]
     group = np.where(rows.group < 0, rows.group, 0) if one_group else rows.group  # below 0: rows that stay alone
     first_of_group = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
     return FlatSide(
@@ -161,7 +161,7 @@ def flatten_side(
         FlatSegments.of_lengths(lengths),
         FlatSegments.of_lengths(context + 1),
         piece_place,
-        np.flatnonzero(is_current[piece] & ~is_slot),
+        np.flatnonzero(is_current[piece] & ~is_vector),
         FlatSegments.of_lengths(current_length),
         FlatSegments.of_lengths(np.add.reduceat(current_length, first_of_group)),
         FlatSegments.of_lengths(np.diff(first_of_group, append=len(rows))),

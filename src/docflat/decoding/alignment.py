@@ -190,7 +190,7 @@ class Aligner:
         target = flatten_side(SentenceList([pair.target.ids for pair in pairs]), rows, layout, close=False)
         weights = self.model.engine.source_weights(source, target, view.layer)
         for attention, pair in zip(weights, pairs, strict=False):
-            # Of the source: a start symbol before, in most models, the end and perhaps a slot after.
+            # Of the source: a start symbol before, in most models, the end and perhaps a place for a vector after.
             first = len(attention) - len(pair.target.ids) - (not view.reading)
             start = int(layout.source_starts)
             attention = attention[first : first + len(pair.target.ids), start : start + len(pair.source.ids)]

@@ -122,14 +122,14 @@ class Metrics:
         }
         self.metrics = {name: makers[name]() for name in dict.fromkeys(names)}
 
-    def evaluate(self, side: DocumentFile, bootstrap: int = 1000) -> list[Result]:
+    def evaluate(self, translation: DocumentFile, bootstrap: int = 1000) -> list[Result]:
         """bootstrap: resamples for the confidence interval; 0: none."""
         results = []
         for name, metric in self.metrics.items():
-            segments = _segments(name, side)
+            segments = _segments(name, translation)
             if bootstrap:
                 # A paired test of one system: corpus_score would stop at a mixture of float32 and float.
-                signature, (estimate,) = paired_test("bs", [(str(side.file), segments)], metric, bootstrap)
+                signature, (estimate,) = paired_test("bs", [(str(translation.file), segments)], metric, bootstrap)
                 score, mean, confidence = estimate.score, float(estimate.mean), float(estimate.ci)
             else:
                 score, mean, confidence = metric.corpus_score(segments, None).score, None, None
@@ -138,12 +138,14 @@ class Metrics:
         return results
 
     def compare(
-        self, sides: Sequence[DocumentFile], bootstrap: int = 1000, randomisation: int = 10000
+        self, translations: Sequence[DocumentFile], bootstrap: int = 1000, randomisation: int = 10000
     ) -> list[Comparison]:
         """The first is the baseline. bootstrap, randomisation: resamples and trials of the paired tests; 0: none."""
         comparisons = []
         for name, metric in self.metrics.items():
-            systems: list[tuple[str, Sequence[str]]] = [(str(side.file), _segments(name, side)) for side in sides]
+            systems: list[tuple[str, Sequence[str]]] = [
+                (str(translation.file), _segments(name, translation)) for translation in translations
+            ]
             signature, by_bootstrap = paired_test("bs", systems, metric, bootstrap)
             by_randomisation: list[float | None] = [None] * len(systems)
             if randomisation:
@@ -208,8 +210,8 @@ def _chrf(hypothesis: str, reference: str) -> float:
     return float(_CHRF.sentence_score(hypothesis, [reference]).score)
 
 
-def _segments(name: str, side: DocumentFile) -> list[str]:
-    return side.joined if name == "dbleu" else side.sentences
+def _segments(name: str, translation: DocumentFile) -> list[str]:
+    return translation.joined if name == "dbleu" else translation.sentences
 
 
 def _format(name: str, signature: Signature) -> str:

@@ -40,7 +40,7 @@ class Segments:
         """True where the padded layout holds a token: (segments, longest)."""
         return torch.arange(self.longest, device=self.starts.device) < self.lengths[:, None]
 
-    def slots(self, tokens: int) -> Tensor:
+    def padded_places(self, tokens: int) -> Tensor:
         """Where each token goes in the padded layout (segments * longest,): (tokens,)."""
         segment = self.number(tokens)
         place = torch.arange(tokens, device=self.starts.device)
@@ -68,11 +68,11 @@ class Segments:
     def pad(self, flat: Tensor) -> Tensor:
         """(tokens, ...) -> (segments, longest, ...), zeros at the end of the shorter ones."""
         padded = flat.new_zeros(len(self) * self.longest, *flat.shape[1:])
-        return padded.index_copy_(0, self.slots(len(flat)), flat).unflatten(0, (len(self), self.longest))
+        return padded.index_copy_(0, self.padded_places(len(flat)), flat).unflatten(0, (len(self), self.longest))
 
     def unpad(self, padded: Tensor, tokens: int) -> Tensor:
         """(segments, longest, ...) -> (tokens, ...)."""
-        return padded.flatten(0, 1)[self.slots(tokens)]
+        return padded.flatten(0, 1)[self.padded_places(tokens)]
 
     def take(self, which: Tensor) -> tuple[Tensor, Segments]:
         """Where the tokens of some segments are, and those segments by themselves."""

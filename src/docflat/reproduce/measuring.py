@@ -66,16 +66,16 @@ def read_translation(path: Path, test: TestSet) -> DocumentFile:
     return read_beside(path, test.reference, Marking())
 
 
-def translation_scores(side: DocumentFile, test: TestSet, language: str) -> Numbers:
+def translation_scores(translation: DocumentFile, test: TestSet, language: str) -> Numbers:
     metrics = Metrics(test.reference, ["bleu", "dbleu", *(DISCOURSE if language == "de" else ())])
-    return {result.metric: (result.score, result.signature) for result in metrics.evaluate(side, bootstrap=0)}
+    return {result.metric: (result.score, result.signature) for result in metrics.evaluate(translation, bootstrap=0)}
 
 
-def comet_scores(side: DocumentFile, test: TestSet, checkpoint: str) -> tuple[list[float], str]:
+def comet_scores(translation: DocumentFile, test: TestSet, checkpoint: str) -> tuple[list[float], str]:
     """Of each sentence, and the signature."""
     metric = Metrics(test.reference, ["comet"], source=test.source, checkpoint=checkpoint).metrics["comet"]
     assert isinstance(metric, SegmentMean)
-    return metric.scorer(side.sentences), metric.get_signature().format()
+    return metric.scorer(translation.sentences), metric.get_signature().format()
 
 
 def contrast(translator: Translator, dataset: Dataset, company: int = 0) -> tuple[list[bool], Numbers]:

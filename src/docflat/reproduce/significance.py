@@ -25,7 +25,7 @@ SIGNATURE = f"test:randomisation|two-sided|trials:{TRIALS}|against:doc2doc"
 
 def bleu_p(reference: DocumentFile, baseline: DocumentFile, system: DocumentFile) -> float:
     (metric,) = Metrics(reference, ["bleu"]).metrics.values()
-    systems = [(str(side.file), side.sentences) for side in (baseline, system)]
+    systems = [(str(text.file), text.sentences) for text in (baseline, system)]
     _, (_, result) = paired_test("ar", systems, metric, TRIALS)
     return float(result.p_value)
 

@@ -48,7 +48,7 @@ class System:
     sentence_level: bool = False
     needs_target: bool = False  # a sentence of a target row reads that of the source row which it translates
     recurrent: bool = True  # the decoder's self-attention may be a recurrence; else it sees single sentences by it
-    vector_slot: bool = False  # its rows have a place for a vector
+    vector_place: bool = False  # its rows have a place for a vector
     selections: tuple[SelectionName, ...] = ()  # what it reads of a side beside its rows
     # Options that are younger than some model folders, with what those were made with: such folders do not name them.
     formerly: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class System:
             vocabulary.text_size,
             vocabulary.size - vocabulary.text_size,
             target_context=rows.target_context is not False,
-            vector_slot=self.vector_slot,
+            vector_place=self.vector_place,
             selections=self.selections,
             source_starts=rows.source_starts,
         )
@@ -226,7 +226,7 @@ SYSTEMS: dict[str, System] = {
             "local, batch",
             "local",
             rows={"mixed": 0.5, **_BATCH},
-            vector_slot=True,
+            vector_place=True,
         ),
         System(
             "abd",

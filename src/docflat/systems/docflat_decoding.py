@@ -76,14 +76,17 @@ def mix_among(flat: FlatBatchAttention, x: Tensor, side: Side, visible: Sequence
     return flat.put_mixed(x, where, x[where], read)
 
 
-def fixed_until(keys: Tensor, values: Tensor, groups: Segments, place: Tensor, slots: int | None = None) -> FixedKeys:
+def fixed_until(
+    keys: Tensor, values: Tensor, groups: Segments, place: Tensor, per_group: int | None = None
+) -> FixedKeys:
     """What tokens at these places of a flat sequence see of their group: all up to themselves.
 
-    keys and values (groups, heads, longest or more, size); place (tokens,) int32, in order; slots: as `fixed_by_group`.
+    keys and values (groups, heads, longest or more, size); place (tokens,) int32, in order;
+    per_group: as `fixed_by_group`.
     """
     group = torch.searchsorted(groups.starts[1:], place, right=True)  # (tokens,)
     until = (place - groups.starts[group])[:, None]
-    return fixed_by_group(keys, values, torch.arange(keys.shape[2], device=place.device) <= until, group, slots)
+    return fixed_by_group(keys, values, torch.arange(keys.shape[2], device=place.device) <= until, group, per_group)
 
 
 class FlatMixer:
@@ -111,14 +114,14 @@ class FlatMixer:
         self.growing, self.stays = growing, not growing
         if growing:
             assert isinstance(fixed, FixedKeys)
-            groups, slots, _ = fixed.visible.shape
+            groups, per_group, _ = fixed.visible.shape
             self.first_position = prefix.rows.lengths  # (all rows,)
             self.live = torch.arange(len(prefix.rows), device=fixed.keys.device)
             # Of every row, also of finished ones: its best hypothesis.
-            self.best = [part.new_zeros(groups * slots, part.shape[1], 0, part.shape[3]) for part in none_yet]
-            self.best_length = torch.zeros(groups * slots, dtype=torch.long, device=fixed.keys.device)
-            slot = torch.arange(slots, device=fixed.keys.device)
-            self.earlier = slot[None, :] < slot[:, None]  # (slots, slots): seeing row, seen row
+            self.best = [part.new_zeros(groups * per_group, part.shape[1], 0, part.shape[3]) for part in none_yet]
+            self.best_length = torch.zeros(groups * per_group, dtype=torch.long, device=fixed.keys.device)
+            place = torch.arange(per_group, device=fixed.keys.device)
+            self.earlier = place[None, :] < place[:, None]  # (per_group, per_group): seeing row, seen row
             self.all_places = fixed.place
 
     @classmethod
@@ -133,7 +136,7 @@ class FlatMixer:
     ) -> tuple[Tensor, FlatMixer]:
         """Mix the embedded prefixes x, (tokens, dim), and keep what the steps to come will read."""
         where, groups = flat.flat(prefix)
-        rows, slots = flat.rows(prefix), groups.longest
+        rows, per_group = flat.rows(prefix), groups.longest
         current = shown = x[where]
         place = torch.arange(len(where), device=x.device, dtype=torch.int32)  # of these tokens in what is shown
         if context is not None:  # a decoded row's prefix is how its row begins among the rows of the context
@@ -152,7 +155,7 @@ class FlatMixer:
             return mixed, cls(model, flat, in_place, paths, prefix, growing)
         padded = fixed_by_segment(*flat.attention.keys_values(shown), groups)
         # Of the context keys and values will do: no row sees what the tokens of another one read.
-        fixed = fixed_until(padded.keys, padded.values, groups, place, slots)
+        fixed = fixed_until(padded.keys, padded.values, groups, place, per_group)
         mixed = flat.put_mixed(x, where, current, fixed.read(flat.attention.queries(current)))
         if last is not place:  # else it is the start symbols alone that were read
             fixed = fixed_until(padded.keys, padded.values, groups, last)
@@ -194,17 +197,18 @@ class FlatMixer:
         steps = best_path.shape[1]
         assert isinstance(fixed, FixedKeys)
         assert fixed.place is not None
-        groups, slots, _ = fixed.visible.shape
+        groups, per_group, _ = fixed.visible.shape
         self.best_length[fixed.place] = steps
         both = []
         for index, part in enumerate((fixed.keys, fixed.values)):
             missing = steps - self.best[index].shape[2]
-            best = nn.functional.pad(self.best[index], (0, 0, 0, missing))  # (groups * slots, heads, steps, size)
+            best = nn.functional.pad(self.best[index], (0, 0, 0, missing))  # (groups * per_group, heads, steps, size)
             self.best[index] = best.index_copy(0, fixed.place, self.hypotheses[index].along(best_path))
-            by_group = self.best[index].unflatten(0, (groups, slots)).transpose(1, 2).flatten(2, 3)
+            by_group = self.best[index].unflatten(0, (groups, per_group)).transpose(1, 2).flatten(2, 3)
             both.append(torch.cat([part, by_group], dim=2))
         there = torch.arange(steps, device=self.best_length.device) < self.best_length[:, None]
-        there = there.unflatten(0, (groups, 1, slots)) & self.earlier[:, :, None]  # (groups, slots, slots, steps)
+        # (groups, per_group, per_group, steps)
+        there = there.unflatten(0, (groups, 1, per_group)) & self.earlier[:, :, None]
         return FixedKeys(both[0], both[1], torch.cat([fixed.visible, there.flatten(2)], dim=2), fixed.place)
 
     def select_rows(self, rows: Tensor) -> None:

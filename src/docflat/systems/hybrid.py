@@ -24,7 +24,7 @@ from docflat.model.sizes import ModelSizes, Vocabulary
 from docflat.model.transformer import Transformer
 from docflat.systems.options import MOST_SENTENCES
 
-_SLOTS = 24  # no fewer than that, and heads stay a multiple of 8 wide
+_MARKS = 24  # no fewer than that, and heads stay a multiple of 8 wide
 
 
 class RecurrentDecoderLayer(DecoderLayer):
@@ -68,18 +68,18 @@ class GlobalLayer(nn.Module):
         """
         keys = x[side.current]
         asked, known = sentence_in_group(side)
-        index = (asked[:, None] - torch.arange(_SLOTS, device=x.device)).clamp(-MOST_SENTENCES, MOST_SENTENCES)
-        index = (index + MOST_SENTENCES)[:, None].expand(-1, self.attention.heads, -1)  # (tokens, heads, slots)
+        index = (asked[:, None] - torch.arange(_MARKS, device=x.device)).clamp(-MOST_SENTENCES, MOST_SENTENCES)
+        index = (index + MOST_SENTENCES)[:, None].expand(-1, self.attention.heads, -1)  # (tokens, heads, marks)
 
         query = self.attention.queries(x)
         key, value = self.attention.keys_values(keys)
-        mark = nn.functional.one_hot(known, _SLOTS).to(key.dtype)[:, None].expand(-1, self.attention.heads, -1)
+        mark = nn.functional.one_hot(known, _MARKS).to(key.dtype)[:, None].expand(-1, self.attention.heads, -1)
         by_distance = (query @ self.distance_keys.to(query.dtype).T).gather(2, index)
         size = query.shape[-1]
-        wide_query = torch.cat([query, by_distance], dim=-1) * ((size + _SLOTS) / size) ** 0.5
+        wide_query = torch.cat([query, by_distance], dim=-1) * ((size + _MARKS) / size) ** 0.5
         wide_key, wide_value = (torch.cat([part, mark], dim=-1) for part in (key, value))
         read_and_weights = attend(wide_query, wide_key, wide_value, side.group_tokens, side.groups)
-        read, weights = read_and_weights.split([size, _SLOTS], dim=-1)
+        read, weights = read_and_weights.split([size, _MARKS], dim=-1)
         distances = weights.new_zeros(*weights.shape[:2], len(self.distance_values)).scatter_add(2, index, weights)
         return self.attention.join(read + distances @ self.distance_values.to(read.dtype))
 

@@ -42,8 +42,8 @@ def test_a_corpus_in_its_own_order(
     target_context = layout.target_context
     settings = RowSettings(context=context, max_tokens=max_tokens, window=window, target_context=target_context)
     # The slot counts for the budget; a row that fills it without must lose context, or go.
-    fitting = replace(settings, max_tokens=min(max_tokens, budget - layout.vector_slot))
-    expected = greedy_cut(literal_rows(documents, fitting, layout), budget, layout.vector_slot)
+    fitting = replace(settings, max_tokens=min(max_tokens, budget - layout.vector_place))
+    expected = greedy_cut(literal_rows(documents, fitting, layout), budget, layout.vector_place)
     plan = DocumentBatches(*corpus_of(documents), settings, layout, budget).plan()
     assert len(plan) == len(expected)
     for number, rows in enumerate(expected):
@@ -108,7 +108,7 @@ def check_epoch(
     for which in range(1, len(stream) - 1):
         more = [*stream[which], stream[which + 1][0]]
         tokens = max(sum(len(row.source) for row in more), sum(len(row.target) for row in more))
-        assert tokens + layout.vector_slot * len(more) > budget
+        assert tokens + layout.vector_place * len(more) > budget
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -79,6 +79,6 @@ def test_a_side_with_its_current_sentences_only(layout: Layout) -> None:
     batch = make_batch(corpus.source, corpus.target, rows_array(rows, window=2), layout)
     lone = [replace(row, source_pieces=row.source_pieces[-1:], target_pieces=row.target_pieces[-1:]) for row in rows]
     groups = [(row.document, row.place // 2) for row in rows]
-    bare = replace(layout, vector_slot=False, selections=())
+    bare = replace(layout, vector_place=False, selections=())
     check_side(batch.source.only_current(), lone, "source", groups, bare)
     check_side(batch.target.only_current(), lone, "target", groups, bare)

@@ -65,7 +65,7 @@ def read_cache(
     query, key, value = newest
     if isinstance(fixed, FlatFixedKeys):
         both = (fixed.keys, fixed.values)
-        where = (fixed.starts, fixed.ends, fixed.group_rows, fixed.longest, fixed.slots)
+        where = (fixed.starts, fixed.ends, fixed.group_rows, fixed.longest, fixed.per_group)
         parts = step_kernels.attend_flat(query, *both, *where)
         return append_and_attend(newest, keys, values, paths, appended, parts=parts)
     if has_step_kernel(query, paths.beam):

@@ -35,14 +35,14 @@ class FixedKeys:
 
     keys: Tensor  # (groups, heads, fixed, size)
     values: Tensor  # (groups, heads, fixed, size)
-    visible: Tensor  # (groups, slots, fixed) True where the row of a slot may attend to a key
-    # (rows,) group * slots + slot of each row, in order; None: row n is group n, with one slot
+    visible: Tensor  # (groups, per_group, fixed) True where a row of the group may attend to a key
+    # (rows,) group * per_group + place in the group of each row, in order; None: row n is group n, by itself
     place: Tensor | None = None
     expanded: dict[int, list[Tensor]] = field(default_factory=dict, init=False)  # `biases` by beam: made once
 
     @cached_property
     def bias(self) -> Tensor:
-        """What to add to scores: (groups, slots, fixed). Made once, not at every step of every layer."""
+        """What to add to scores: (groups, per_group, fixed). Made once, not at every step of every layer."""
         return hide_unless_all(self.visible, self.keys)
 
     def select_rows(self, rows: Tensor) -> FixedKeys:
@@ -50,8 +50,8 @@ class FixedKeys:
             selected = FixedKeys(upright(self.keys[rows]), self.values[rows], self.visible[rows])
             selected.bias = self.bias[rows]
             return selected
-        places, slots = self.place[rows], self.visible.shape[1]
-        return fixed_by_group(self.keys, self.values, self.visible.flatten(0, 1)[places], places // slots)
+        places, per_group = self.place[rows], self.visible.shape[1]
+        return fixed_by_group(self.keys, self.values, self.visible.flatten(0, 1)[places], places // per_group)
 
     @property
     def group_rows(self) -> Tensor:
@@ -59,13 +59,13 @@ class FixedKeys:
 
         Made anew by every step: a recorded one must not read what `map_tensors` does not name, which may be gone.
         """
-        groups, slots, _ = self.visible.shape
+        groups, per_group, _ = self.visible.shape
         bounds = torch.arange(groups + 1, device=self.visible.device)
-        return bounds if self.place is None else torch.searchsorted(self.place, bounds * slots)
+        return bounds if self.place is None else torch.searchsorted(self.place, bounds * per_group)
 
     @property
     def full(self) -> bool:
-        """Whether every slot has its row: rows are in the order of their slots, so there is nothing to move."""
+        """Whether every place has its row: rows are in the order of their places, so there is nothing to move."""
         return self.place is None or len(self.place) == self.visible.shape[0] * self.visible.shape[1]
 
     def map_tensors(self, change: Change) -> FixedKeys:
@@ -77,30 +77,30 @@ class FixedKeys:
         return changed
 
     def gather(self, x: Tensor) -> Tensor:
-        """By row -> by group: (rows, beam, heads, n) -> (groups, heads, slots * beam, n)."""
-        groups, slots, _ = self.visible.shape
+        """By row -> by group: (rows, beam, heads, n) -> (groups, heads, per_group * beam, n)."""
+        groups, per_group, _ = self.visible.shape
         if not self.full:
             assert self.place is not None
-            x = x.new_zeros(groups * slots, *x.shape[1:]).index_copy_(0, self.place, x)
-        return x.reshape(groups, slots * x.shape[1], *x.shape[2:]).transpose(1, 2)
+            x = x.new_zeros(groups * per_group, *x.shape[1:]).index_copy_(0, self.place, x)
+        return x.reshape(groups, per_group * x.shape[1], *x.shape[2:]).transpose(1, 2)
 
     def scatter(self, x: Tensor) -> Tensor:
         """By group -> by row, the inverse of `gather`."""
-        visible_by_slot = x.transpose(1, 2).unflatten(1, (self.visible.shape[1], -1)).flatten(0, 1)
-        return visible_by_slot if self.full else visible_by_slot[self.place]
+        by_row = x.transpose(1, 2).unflatten(1, (self.visible.shape[1], -1)).flatten(0, 1)
+        return by_row if self.full else by_row[self.place]
 
     def biases(self, beam: int) -> list[Tensor]:
-        """`bias` of some slots at a time, up to the last key that they see: (groups, 1, some slots * beam, some keys).
+        """`bias` of some rows at a time, up to the last key that they see: (groups, 1, some rows * beam, some keys).
 
         Rows of a document see what comes before them: asked all at once, they would make twice the scores they need.
         """
         if beam not in self.expanded:
-            slots = self.visible.shape[1]
+            per_group = self.visible.shape[1]
             # A few: the products are to be large ones. On a GPU, which would also have to be waited for, one.
-            some = slots if self.keys.is_cuda else max(8, -(-slots // 4))
+            some = per_group if self.keys.is_cuda else max(8, -(-per_group // 4))
             parts = self.bias.split(some, dim=1)
             if len(parts) > 1:
-                # By what is seen, not by the bias: that of a slot without a row hides nothing.
+                # By what is seen, not by the bias: that of a place without a row hides nothing.
                 ends = [
                     int(some_rows.flatten(0, 1).any(0).nonzero().max()) + 1
                     for some_rows in self.visible.split(some, dim=1)
@@ -137,17 +137,19 @@ class FlatFixedKeys:
     A row sees those of its group up to a place of its own.
     """
 
-    def __init__(self, keys: Tensor, values: Tensor, groups: Segments, ends: Tensor, slots: int) -> None:
+    def __init__(self, keys: Tensor, values: Tensor, groups: Segments, ends: Tensor, per_group: int) -> None:
         """keys and values (tokens, heads, size); ends (rows,), in order: where what a row sees ends.
 
-        slots: how many rows a group has, about.
+        per_group: how many rows a group has, about.
         """
         self.keys, self.values, self.starts, self.ends = keys, values, groups.starts, ends
-        self.longest, self.slots = groups.longest, slots
+        self.longest, self.per_group = groups.longest, per_group
         self.group_rows = torch.searchsorted(ends, self.starts, right=True)  # (groups + 1,): see `FixedKeys`
 
     def select_rows(self, rows: Tensor) -> FlatFixedKeys:
-        return FlatFixedKeys(self.keys, self.values, Segments(self.starts, self.longest), self.ends[rows], self.slots)
+        return FlatFixedKeys(
+            self.keys, self.values, Segments(self.starts, self.longest), self.ends[rows], self.per_group
+        )
 
     def map_tensors(self, change: Change) -> FlatFixedKeys:
         """The same with another tensor in the place of every one that attention reads."""
@@ -157,23 +159,25 @@ class FlatFixedKeys:
         return changed
 
 
-def fixed_by_group(keys: Tensor, values: Tensor, visible: Tensor, group: Tensor, slots: int | None = None) -> FixedKeys:
+def fixed_by_group(
+    keys: Tensor, values: Tensor, visible: Tensor, group: Tensor, per_group: int | None = None
+) -> FixedKeys:
     """What rows see of their groups' keys: visible (rows, fixed), group (rows,) in order.
 
-    slots: the most rows of a group, if that is known; a GPU has to be waited for to count them.
+    per_group: the most rows of a group, if that is known; a GPU has to be waited for to count them.
     """
-    slot = torch.arange(len(group), device=group.device) - torch.searchsorted(group, group)
-    slots = int(slot.max()) + 1 if slots is None else slots
-    place = group * slots + slot
-    visible_by_slot = visible.new_zeros(len(keys) * slots, visible.shape[1])
-    return FixedKeys(keys, values, visible_by_slot.index_copy(0, place, visible).unflatten(0, (-1, slots)), place)
+    place_in_group = torch.arange(len(group), device=group.device) - torch.searchsorted(group, group)
+    per_group = int(place_in_group.max()) + 1 if per_group is None else per_group
+    place = group * per_group + place_in_group
+    padded = visible.new_zeros(len(keys) * per_group, visible.shape[1])
+    return FixedKeys(keys, values, padded.index_copy(0, place, visible).unflatten(0, (-1, per_group)), place)
 
 
 @dataclass(frozen=True)
 class Padding:
     """Where the tokens of segments go in the padded layout, and which of it is seen: worked out once for all layers."""
 
-    slots: Tensor  # (tokens,)
+    padded_places: Tensor  # (tokens,)
     visible: Tensor  # (segments, 1, longest)
     index: Tensor | None  # which tokens of a longer sequence they are; None: all
     biases: dict[torch.dtype, Tensor] = field(default_factory=dict, init=False)
@@ -182,7 +186,7 @@ class Padding:
     def of(cls, segments: Segments, tokens: int, index: Tensor | None = None) -> Padding:
         if segments.starts.is_cuda:
             segments = replace(segments, longest=whole(segments.longest))
-        return cls(segments.slots(tokens), segments.mask[:, None], index)
+        return cls(segments.padded_places(tokens), segments.mask[:, None], index)
 
     def bias(self, dtype: torch.dtype) -> Tensor:
         """What to add to scores, as `hide_unless_all` says."""
@@ -195,7 +199,7 @@ class Padding:
     def where(self) -> tuple[Tensor, Tensor]:
         """Segment and place in it, (tokens,) each."""
         longest = self.visible.shape[2]
-        return self.slots // longest, self.slots % longest
+        return self.padded_places // longest, self.padded_places % longest
 
     def lay(self, key: Tensor, value: Tensor, room: int = 0) -> tuple[Tensor, Tensor]:
         """`fixed` for a GPU, in as few launches as can be, with so much room behind: two times
@@ -217,7 +221,7 @@ class Padding:
         both = []
         for flat in (key, value):
             some = flat if self.index is None else flat[self.index]
-            padded = flat.new_zeros(segments * longest, *flat.shape[1:]).index_copy_(0, self.slots, some)
+            padded = flat.new_zeros(segments * longest, *flat.shape[1:]).index_copy_(0, self.padded_places, some)
             both.append(padded.unflatten(0, (segments, longest)).transpose(1, 2))
         fixed = FixedKeys(upright(both[0]), both[1].contiguous(), self.visible)
         fixed.bias = self.bias(key.dtype)

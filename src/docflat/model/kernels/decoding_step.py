@@ -265,13 +265,16 @@ def attend_shared(
 ) -> Parts:
     """Begin the softmaxes of queries, (rows, beam, heads, size), with keys that groups of rows share.
 
-    All queries of a group are one product. keys and values (groups, heads, given, size); bias (groups, slots, given);
-    place (rows,): which group * slots + slot each row is, in order; group_rows (groups + 1,): whose rows they are.
+    All queries of a group are one product. keys and values (groups, heads, given, size);
+    bias (groups, per_group, given); place (rows,): which group * per_group + place in it each row is, in order;
+    group_rows (groups + 1,): whose rows they are.
     Returns, of each part of the keys, (parts, rows, heads, beam) twice and (parts, rows, heads, beam, size).
     """
-    _, slots, given = bias.shape
+    _, per_group, given = bias.shape
     strides = (*keys.stride(), *values.stride())
-    return _begin(query, keys, values, place, place, bias.contiguous(), place, group_rows, given, slots, strides, False)
+    return _begin(
+        query, keys, values, place, place, bias.contiguous(), place, group_rows, given, per_group, strides, False
+    )
 
 
 def attend_flat(
@@ -282,15 +285,15 @@ def attend_flat(
     ends: Tensor,
     group_rows: Tensor,
     longest: int,
-    slots: int,
+    per_group: int,
 ) -> Parts:
     """The same with keys and values as they lie in a flat sequence, (tokens, heads, size): rows see what is before an
     end of their own, ends (rows,), from the start of their group on, starts (groups + 1,).
 
-    longest, slots: how many keys and rows a group has, about; the more it is, the more programs there are.
+    longest, per_group: how many keys and rows a group has, about; the more it is, the more programs there are.
     """
     strides = [stride for x in (keys, values) for stride in (0, x.stride(1), x.stride(0), x.stride(2))]
-    return _begin(query, keys, values, starts, ends, query, ends, group_rows, longest, slots, strides, True)
+    return _begin(query, keys, values, starts, ends, query, ends, group_rows, longest, per_group, strides, True)
 
 
 def _begin(
@@ -303,7 +306,7 @@ def _begin(
     place: Tensor,
     group_rows: Tensor,
     given: int,
-    slots: int,
+    per_group: int,
     strides: Sequence[int],
     flat: bool,
 ) -> Parts:
@@ -311,8 +314,8 @@ def _begin(
     rows, beam, heads, size = query.shape
     groups = len(group_rows) - 1
     (query,) = _alike(query)
-    at_a_time = MOST_QUERIES if slots * beam <= MOST_QUERIES else SHARED_QUERIES
-    tiles = triton.cdiv(slots * beam, at_a_time)
+    at_a_time = MOST_QUERIES if per_group * beam <= MOST_QUERIES else SHARED_QUERIES
+    tiles = triton.cdiv(per_group * beam, at_a_time)
     wanted = min(MOST_PARTS, triton.cdiv(ENOUGH, groups * heads * tiles))
     parts = max(1, min(wanted, triton.cdiv(given, SHARED_TILE)))
     highests, totals = (
