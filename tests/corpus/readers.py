@@ -265,7 +265,7 @@ READERS: dict[str, Callable[[bytes], Structure]] = {
     **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm"), _office(_excel)),
     **dict.fromkeys((".odt", ".ott", ".ods", ".ots", ".odp", ".otp"), _office(_open_document)),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _html),
-    **dict.fromkeys((".md", ".markdown"), _markdown),
+    **dict.fromkeys((".md", ".markdown", ".mdx"), _markdown),
     **dict.fromkeys((".po", ".pot"), _po),
     **dict.fromkeys((".xliff", ".xlf", ".sdlxliff", ".mqxliff"), _codes),
     **dict.fromkeys((".json", ".arb"), _json),

@@ -173,6 +173,39 @@ content="What it is"><script>var a = "<p>";</script><style>p {}</style></head><b
 New line.</p><ul><li>One<li>Two</ul><table><tr><td>12</td><td>Cell</td></tr></table><img alt="A cat" src=x>
 <pre>  kept </pre>
 <svg><text>x</text></svg><form><button>Save</button><input placeholder='Your name'></form></body></html>"""
+SITE_MARKDOWN = """---
+title: "A `page`"
+---
+import A from './a';
+
+{{< figure src="a.png" title="A cat" >}}
+{{% notice %}}
+# Head {#head .x}
+{{% /notice %}}
+{{< highlight go >}}
+x
+{{< /highlight >}}
+Words [of a link](x){: target="_blank" a=b} and <b style={{color: 'red'}}>red</b> {/* note */} ++ctrl+c++.
+{: .lead}
+
+````{tab-set}
+```{tab-item} Some title
+:sync: a
+Text
+```
+````
+!!! tip "A title"
+    Inside.
+
+:::note[Some title]
+Inside.
+:::
+<Card title="A card" go={() => 1}>
+Inside.
+</Card>
+
+*[HTML]: Some words
+"""
 MARKDOWN = """---
 title: A page
 tags: [a, b]
@@ -364,7 +397,7 @@ YAML_MESSAGES = """en:
 TABLE = 'id,"What it is",Name\r\n1,"A ""red"" chair, and\r\nmore",x\r\n2,A table of wood,"y"\r\n'
 TEXTS: dict[str, tuple[str, ...]] = {
     "txt": (TXT,),
-    "md": (MARKDOWN,),
+    "md": (MARKDOWN, SITE_MARKDOWN),
     "html": (HTML,),
     "json": (JSON,),
     "jsonl": (JSON_LINES, JSON_DOCUMENTS),

@@ -17,6 +17,7 @@ FORMATS: dict[str, str] = {
     ".txt": "txt:Txt",
     ".md": "markup.markdown:Markdown",
     ".markdown": "markup.markdown:Markdown",
+    ".mdx": "markup.markdown:Markdown",
     ".html": "markup.html:Html",
     ".htm": "markup.html:Html",
     ".xhtml": "markup.html:Html",

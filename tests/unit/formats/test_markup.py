@@ -332,11 +332,11 @@ def test_markdown_beyond_commonmark():
         shouted("x.md", BEYOND)
         == """\
 BEFORE IT
-:::tip The title
+:::tip THE TITLE
 A TIP *FOR* YOU
 :::
 
-!!! note "The title"
+!!! note "THE TITLE"
     A NOTE WITH `code`
 
     - AN ITEM

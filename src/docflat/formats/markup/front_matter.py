@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from docflat.formats.segments import Segment
+from docflat.formats.segments import Segment, Span
 
 KEYS = "title|subtitle|description|summary|abstract|excerpt|headline|lead|caption|linkTitle|sidebar_label"
 # Of one line, at the top level. A string in quotes is taken if it needs no escapes; of TOML only these are strings.
@@ -14,6 +14,7 @@ _YAML = re.compile(rf"^(?:{KEYS})[ \t]*:[ \t]+([^\r\n]*)", re.MULTILINE)
 _TOML = re.compile(rf"^(?:{KEYS})[ \t]*=[ \t]*([^\r\n]*)", re.MULTILINE)
 _QUOTED = re.compile(r"\"[^\"\\]+\"|'[^']+'")
 _PLAIN = re.compile(r"[^\W\d_](?:(?!: | #)[^\r\n])*[^\s:]")  # what YAML reads as a string without quotes
+_CODE = re.compile(r"`[^`]{1,200}`")
 _WORDS = re.compile("(?i:y|n|yes|no|true|false|on|off|null)")  # but for these
 
 
@@ -24,7 +25,7 @@ class FrontMatter:
         places = (_place(match, is_toml) for match in (_TOML if is_toml else _YAML).finditer(text))
         self.places = [place for place in places if place is not None]
         self.segments = [
-            *(Segment(text[start:end]) for start, end in self.places),
+            *(_with_code(text[start:end]) for start, end in self.places),
             Segment(text, skip_reason="front matter"),
         ]
 
@@ -44,6 +45,11 @@ class FrontMatter:
             parts += [self.text[end:start], written]
             end = stop
         return "".join([*parts, self.text[end:]]).encode()
+
+
+def _with_code(text: str) -> Segment:
+    """A title; code in it, as Markdown marks it, stays."""
+    return Segment(text, tuple(Span(*match.span(), None, opaque=True) for match in _CODE.finditer(text)))
 
 
 def _place(match: re.Match[str], is_toml: bool) -> tuple[int, int] | None:

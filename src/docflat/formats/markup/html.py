@@ -159,7 +159,8 @@ class _Reader:
 
     def _says_no(self, token: Token) -> bool:
         values = {name: unescape(self.text[start:end].strip("\"'")) for name, start, end in token.attributes}
-        return values.get("translate", "").lower() == "no" or "notranslate" in values.get("class", "").split()
+        classes = values.get("class", "").split()  # a diagram that a script draws is a program
+        return values.get("translate", "").lower() == "no" or "notranslate" in classes or "mermaid" in classes
 
     def _end_verbatim(self, end: int) -> None:
         """An element whose content stays is part of a sentence, or stands by itself."""

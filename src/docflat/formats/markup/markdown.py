@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -23,8 +24,9 @@ _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*(?:\r\n?|\n)(?:.*?(?:\r\n?|\n))??\1[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL)
 _ALERT = re.compile(r"\[![\w-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
 MOST_MARKDOWN = 2 << 20  # the parser needs time and memory
+_TITLES = ("title", "value", "attribute")  # of lines that are markup otherwise
 _MARKS = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "s"}  # the elements that they are
-VERBATIM = {"fence": "code", "code_block": "code"}
+VERBATIM = {"fence": "code", "code_block": "code", "site_code": "code"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class _Block:
     start: int
     end: int
     number: int  # of the segment
-    kind: str  # of the block: "p", "h1", "td"
+    kind: str  # of the block: "p", "h1", "td", "title", "value", "attribute"
     prefix: str = ""  # of its lines after the first, such as "> "
 
 
@@ -72,12 +74,19 @@ class ParsedMarkdown:
                 self.segments.append(Segment(token.content, skip_reason=VERBATIM[token.type]))
             elif token.type == "html_block":
                 self._read_html(token)
+            elif token.type in _TITLES:
+                for part in parser.parseInline(token.content, known) if token.type == "title" else [token]:
+                    part = part.copy(map=token.map, content=token.content)
+                    self._try_block(part, Token("", token.type, 0, markup=token.markup))
             elif token.type == "inline" and before is not None:
                 for part in _parts(token, parser, known):
-                    try:
-                        self._read_block(part, before)
-                    except LostPlace:
-                        self.segments.append(Segment(part.content, skip_reason="Markdown that is not understood"))
+                    self._try_block(part, before)
+
+    def _try_block(self, token: Token, parent: Token) -> None:
+        try:
+            self._read_block(token, parent)
+        except LostPlace:
+            self.segments.append(Segment(token.content, skip_reason="Markdown that is not understood"))
 
     def _add_part(self, start: int, end: int, parsed: ParsedHtml | FrontMatter) -> None:
         self.blocks.append(_Part(start, end, len(self.segments), parsed))
@@ -103,7 +112,10 @@ class ParsedMarkdown:
             escaped[number] = signs
             return number
 
-        segment = InlineReader(token.content, add_segment).read(token.children or [])
+        if parent.tag in ("value", "attribute"):
+            segment = Segment(token.content)
+        else:
+            segment = InlineReader(token.content, add_segment).read(token.children or [])
         self.blocks.append(_Block(start, end, len(self.segments), parent.tag, prefix))
         self.segments += [segment, *alone]
         self.escaped |= escaped
@@ -114,7 +126,7 @@ class ParsedMarkdown:
         lines = token.content.split("\n")
         if parent.tag in ("td", "th"):
             return (*self._find(token.map[0], lines[0].replace("|", "\\|"), ""), "")
-        if parent.markup.startswith("#"):
+        if parent.tag in _TITLES or parent.markup.startswith("#"):
             return (*self._find(token.map[0], lines[0], parent.markup), "")
         places = [self._suffix(token.map[0] + number, line) for number, line in enumerate(lines)]
         prefix = self.text[self.starts[token.map[0] + 1] : places[1][0]] if len(lines) > 1 else ""
@@ -163,7 +175,9 @@ class ParsedMarkdown:
             markup = [part for span in source.spans for part in (*span.tag.before, *span.tag.after)]
             inner = [part for part in markup if isinstance(part, int)]
             parts.append(self.text[end : block.start])
-            if new == source and all(segments[number] == self.segments[number] for number in inner):
+            if block.kind in ("value", "attribute"):
+                parts.append(_quoted(new.text, block.kind) if new != source else source.text)
+            elif new == source and all(segments[number] == self.segments[number] for number in inner):
                 parts.append(self.text[block.start : block.end])
             else:
                 parts.append(self._written(block, _write(_without_empty_marks(new), fill, parser)))
@@ -173,6 +187,8 @@ class ParsedMarkdown:
     def _written(self, block: _Block, text: str) -> str:
         if block.kind in ("td", "th"):
             return text.replace("|", "\\|").replace("\n", " ")
+        if block.kind == "title":
+            return text.replace("\n", " ")
         text = escape_start(text) if block.kind == "p" else text
         return re.sub(r"\n ?", lambda _: self.ending + block.prefix, text)
 
@@ -188,6 +204,11 @@ def _parts(token: Token, parser: MarkdownIt, known: dict[str, Any]) -> Iterator[
     for number, content in enumerate(lines[::2]):
         for part in parser.parseInline(content, known) if content else ():
             yield part.copy(map=[token.map[0] + number, token.map[1]], content=content)
+
+
+def _quoted(text: str, kind: str) -> str:
+    """A text between double quotes, as a tag of a template or an element of HTML has it."""
+    return re.sub(r'[\\"]', r"\\\g<0>", text) if kind == "value" else escape(text)
 
 
 def _is_mark(span: Span) -> bool:

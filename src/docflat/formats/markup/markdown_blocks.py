@@ -11,52 +11,34 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-# `:::tip`, the fence of a container (Docusaurus, VuePress, MyST, Pandoc): the line is markup, its content is Markdown.
-_FENCE = re.compile(r":{3,}")
-# `!!! note "Title"`, `=== "Tab"` (MkDocs): a line of markup, and blocks that are indented below it.
-_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?) ?[\w-]|=== ?\"")
+from docflat.formats.markup.site_blocks import JSX, add_site_blocks, match_line, read_indented
+
 _NOTE = re.compile(r"\[\^[^\[\]\s]+\]:[ \t]*(?=\S)")  # `[^1]: the text of a footnote`, and indented blocks below it
 _DEFINITION = re.compile(r":[ \t]+(?=\S)")  # the second line of `Term` and `: What it means`
 # As GitHub finds them: "$5 and $6" is none. A number after a dollar is money if no other sign follows it.
 _FORMULA = re.compile(r"\$\$[^$]{1,1000}\$\$|\$(?![\s$])[^$\n]{0,500}?(?<![\s\\])\$(?![\d$])|\\\((?:.{1,500}?)\\\)")
+# What sites write between words: `++ctrl+c++` (PyMdown), `{/* a comment */}` (MDX)
+_KEYS = re.compile(r"\+\+[\w\"-]{1,30}(?:\+[\w\"-]{1,30}){0,5}\+\+(?!\+)")
+_COMMENT = re.compile(r"\{/\*[^*{}]{0,1000}\*/\}")
+# Attributes of what stands before: `{#id .class}`, `{: target="_blank"}`, `{ width=300 }`
+_PAIR = r"[\w:-]{1,60}=(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'|[^\s{}\"'=]{1,300})"
+_NAME = r"[\w:.-]{1,80}"
+_ATTRIBUTES = re.compile(rf"\{{:?[ \t]*(?:[.#]{_NAME}|{_PAIR})(?:[ \t]+(?:[.#]?{_NAME}|{_PAIR})){{0,20}}[ \t]*\}}")
 _INDENT = 4
 
 
 def add_blocks(parser: MarkdownIt) -> MarkdownIt:
     ruler = parser.block.ruler
-    ruler.before("fence", "container", _container, {"alt": ["paragraph", "reference", "blockquote", "list"]})
-    ruler.before("fence", "admonition", _admonition, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    add_site_blocks(parser)
     ruler.before("reference", "note", _note, {"alt": ["paragraph", "reference"]})
     ruler.before("reference", "definition", _definition, {"alt": ["paragraph"]})
     parser.inline.ruler.before("escape", "formula", _formula)
+    parser.inline.ruler.before("escape", "site", _site)
     return parser
 
 
-def _match(state: StateBlock, line: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
-    """What a line starts with, unless it is indented as code is."""
-    if state.sCount[line] - state.blkIndent >= _INDENT:
-        return None
-    return pattern.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
-
-
-def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    if _match(state, start, _FENCE) is None:
-        return False
-    if not silent:
-        state.line = start + 1
-    return True
-
-
-def _admonition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    if _match(state, start, _ADMONITION) is None:
-        return False
-    if not silent:
-        _indented(state, start + 1, start + 1, end)
-    return True
-
-
 def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    match = _match(state, start, _NOTE)
+    match = match_line(state, start, _NOTE)
     if match is None:
         return False
     if not silent:
@@ -65,7 +47,7 @@ def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    match = _match(state, start, _DEFINITION)
+    match = match_line(state, start, _DEFINITION)
     if match is None:
         return False
     if not silent:
@@ -82,24 +64,8 @@ def _after(state: StateBlock, mark: re.Match[str], start: int, end: int) -> None
         line += 1
     state.bMarks[start], state.tShift[start] = mark.end(), 0
     state.sCount[start] = state.blkIndent + _INDENT
-    _indented(state, start, line, end)
+    read_indented(state, start, line, end)
     state.bMarks[start], state.tShift[start], state.sCount[start] = saved
-
-
-def _indented(state: StateBlock, first: int, line: int, end: int) -> None:
-    """Blocks from the line `first`; from `line` on all lines belong to them that are indented or empty."""
-    while line < end and (state.isEmpty(line) or state.sCount[line] - state.blkIndent >= _INDENT):
-        line += 1
-    if first < line:
-        parent, most = state.parentType, state.lineMax
-        state.blkIndent += _INDENT
-        state.level += 1  # the parser ends what is too deep
-        state.lineMax = line
-        state.md.block.tokenize(state, first, line)
-        state.level -= 1
-        state.blkIndent -= _INDENT
-        state.parentType, state.lineMax = parent, most
-    state.line = line
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
@@ -112,3 +78,19 @@ def _formula(state: StateInline, silent: bool) -> bool:
         state.push("formula", "", 0).content = match[0]
     state.pos = match.end()
     return True
+
+
+def _site(state: StateInline, silent: bool) -> bool:
+    kinds = {
+        "+": (("keys", _KEYS),),
+        "{": (("attributes", _ATTRIBUTES), ("comment", _COMMENT)),
+        "<": (("html_inline", JSX),),
+    }
+    for kind, pattern in kinds.get(state.src[state.pos], ()):
+        match = pattern.match(state.src, state.pos, state.posMax)
+        if match is not None and (kind != "html_inline" or "={" in match[0]):
+            if not silent:
+                state.push(kind, "", 0).content = match[0]
+            state.pos = match.end()
+            return True
+    return False

@@ -101,8 +101,12 @@ class InlineReader:
             self.builder.add(LINE_BREAK)
         elif kind == "code_inline":
             self._code(token)
-        elif kind == "formula":
+        elif kind in ("formula", "keys"):
             self.builder.opaque(token.content, (self._expect(token.content),))
+        elif kind == "comment":
+            self.builder.point((self._expect(token.content),))
+        elif kind == "attributes":
+            self.builder.attach(self._expect(token.content))
         elif kind == "html_inline":
             self._html(self._expect(token.content))
         elif kind == "image":

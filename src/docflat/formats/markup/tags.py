@@ -42,6 +42,7 @@ class SpanBuilder:
         self.length = 0  # of the text so far
         self.spans: list[Span] = []
         self.path: list[int] = []  # spans that are open, by their place in the list
+        self.ended = -1  # the span that ended last, unless text came after it
 
     def add(self, text: str) -> None:
         if self._after_point() and self.parts and self.parts[-1][-1:].isspace():
@@ -51,6 +52,7 @@ class SpanBuilder:
             text = text[len(blanks) :]
         self.parts.append(text)
         self.length += len(text)
+        self.ended = -1
 
     def _after_point(self) -> bool:
         if not self.spans or (self.path and self.path[-1] == len(self.spans) - 1):  # one that is open
@@ -59,17 +61,30 @@ class SpanBuilder:
 
     def point(self, markup: Template) -> None:
         self.spans.append(Span(self.length, self.length, Tag(markup), depth=min(len(self.path), DEEPEST)))
+        self.ended = len(self.spans) - 1
+
+    def attach(self, markup: str) -> None:
+        """Markup that belongs to what it touches, such as the attributes of a link."""
+        if self.ended < 0:
+            self.point((markup,))
+            return
+        span = self.spans[self.ended]
+        before, after = span.tag.before, span.tag.after
+        tag = Tag(before, (*after, markup)) if after else Tag((*before, markup))
+        self.spans[self.ended] = replace(span, tag=tag)
 
     def opaque(self, text: str, markup: Template) -> None:
         """Text that stays; a reader sees it, so that the sentence around it is whole."""
         start = self.length
         self.add(text)
         self.spans.append(Span(start, self.length, Tag(markup), opaque=True, depth=min(len(self.path), DEEPEST)))
+        self.ended = len(self.spans) - 1
 
     def open(self, markup: Template) -> None:
         """Until it is closed, a point."""
         self.point(markup)
         self.path.append(len(self.spans) - 1 if len(self.path) < DEEPEST else -1)
+        self.ended = -1
 
     def close(self, markup: Template) -> None:
         """The innermost one that is open."""
@@ -80,10 +95,12 @@ class SpanBuilder:
         start, tag = self.spans[which].start, self.spans[which].tag
         if start < self.length:
             self.spans[which] = replace(self.spans[which], end=self.length, tag=Tag(tag.before, markup))
+            self.ended = which
             return
         # A span without text is a point with all that is in it: an image stays in its link.
         inner = [part for span in self.spans[which + 1 :] for part in (*span.tag.before, *span.tag.after)]
         self.spans[which:] = [replace(self.spans[which], tag=Tag((*tag.before, *inner, *markup)))]
+        self.ended = which
 
     def segment(self) -> Segment:
         return Segment("".join(self.parts), tuple(self.spans))
