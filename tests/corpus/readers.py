@@ -138,8 +138,14 @@ def _markdown(data: bytes) -> Structure:
     from markdown_it import MarkdownIt
 
     found: Structure = Counter()
-    text = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(data.decode("utf-8-sig"))
-    _count_html(html.document_fromstring(f"<html><body>{text}</body></html>"), found)
+    source = data.decode("utf-8-sig").replace("[^", "\\[^")  # a footnote of one word is no definition of a link
+    text = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source)
+    page = html.document_fromstring(f"<html><body>{text}</body></html>")
+    for mark in page.xpath("//em | //strong | //s"):  # looks, which are none where no word is left
+        if (mark.text_content() or "").strip():
+            found["look", mark.tag] += 1
+        mark.drop_tag()
+    _count_html(page, found)
     return found
 
 

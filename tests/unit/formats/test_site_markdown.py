@@ -46,6 +46,7 @@ from stubs import Stub
         ('<Tabs>\n<TabItem value="a" label="My tab">\nInside *it*.\n</TabItem>\n</Tabs>', ["My tab", "Inside it."]),
         ("<Card\n  title=\"A card\"\n  go={() => ({a: 1})}\n>\n\nInside.\n</Card>", ["A card", "Inside."]),
         ("Text {/* a comment */} here.", ["Text here."]),
+        ("Text [^1].\n\n  [^1]:\n    A note.\n\n    More.\n", ["Text .", "A note.", "More."]),
         ("Press ++ctrl+c++ now.", ["Press ++ctrl+c++ now."]),
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ from markdown_it.rules_inline import StateInline
 from docflat.formats.markup.site_blocks import JSX, add_site_blocks, match_line, read_indented
 
 _NOTE = re.compile(r"\[\^[^\[\]\s]+\]:[ \t]*(?=\S)")  # `[^1]: the text of a footnote`, and indented blocks below it
+_NOTE_ALONE = re.compile(r"\[\^[^\[\]\s]+\]:[ \t]*$", re.MULTILINE)  # whose text begins in the next line
 _DEFINITION = re.compile(r":[ \t]+(?=\S)")  # the second line of `Term` and `: What it means`
 # As GitHub finds them: "$5 and $6" is none. A number after a dollar is money if no other sign follows it.
 _FORMULA = re.compile(r"\$\$[^$]{1,1000}\$\$|\$(?![\s$])[^$\n]{0,500}?(?<![\s\\])\$(?![\d$])|\\\((?:.{1,500}?)\\\)")
@@ -40,7 +41,10 @@ def add_blocks(parser: MarkdownIt) -> MarkdownIt:
 def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     match = match_line(state, start, _NOTE)
     if match is None:
-        return False
+        alone = match_line(state, start, _NOTE_ALONE) is not None
+        if alone and not silent:
+            read_indented(state, start + 1, start + 1, end)
+        return alone
     if not silent:
         _after(state, match, start, end)
     return True

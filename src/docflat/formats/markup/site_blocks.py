@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
 from docflat.formats.markup.html_tokens import names
@@ -66,7 +67,7 @@ _MODULE = re.compile(
 
 
 def add_site_blocks(parser: MarkdownIt) -> MarkdownIt:
-    ends = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    ends: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     ruler = parser.block.ruler
     ruler.before("fence", "container", _container, ends)
     ruler.before("fence", "directive", _directive, ends)
