@@ -1,11 +1,14 @@
 """Is a list of texts in one request better than one request a text? Through DeepL's own client, on a running server.
 
     docflat serve --port 5001 &
-    python benchmarks/service_context.py --url http://127.0.0.1:5001 --contrapro contrapro.jsonl.xz --examples 1000
+    python benchmarks/service_context.py --url http://127.0.0.1:5001 --contrapro contrapro.jsonl.xz --examples 1000 \\
+        --verdicts verdicts.jsonl
     python benchmarks/service_context.py --url http://127.0.0.1:5001 --source strings.en --reference strings.de
 
 Related texts: of examples of ContraPro, drawn at random, the sentence and those before it are a list; the pronoun in
-the translation of the sentence is right, wrong, or there is none to judge. Against it: the sentence by itself.
+the translation of the sentence is right, wrong, or there is none to judge. Against it: the sentence by itself. With
+--verdicts each is kept as it comes, and a run that is started again goes on where the last one stopped; --minutes ends
+a run, and the table is of what there is so far.
 
 Unrelated texts: lines of two files drawn at random, so that no two have to do with each other, in lists of 50, as a
 program sends the strings of its interface. As one document; with `unrelated`; and one by one. chrF and BLEU against the
@@ -15,7 +18,10 @@ reference, and the paired test of each against one by one.
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +39,7 @@ Client = deepl.DeepLClient
 LIST = 50  # texts of a request, the most that DeepL takes
 CLIENTS = 8
 SEED = 1
+AS_LIST, ALONE = "as a list", "one by one"
 
 
 def ask(client: Client, texts: Sequence[str], **options: object) -> list[str]:
@@ -40,24 +47,36 @@ def ask(client: Client, texts: Sequence[str], **options: object) -> list[str]:
     return [result.text for result in results] if isinstance(results, list) else [results.text]
 
 
-def related(client: Client, examples: Sequence[ContrastiveExample]) -> None:
-    def as_list(example: ContrastiveExample) -> str:
-        return ask(client, [*example.source_context, example.source])[-1]
+def related(client: Client, examples: Sequence[ContrastiveExample], kept: Path | None, minutes: float) -> None:
+    """Both ways of an example right after each other, so that a run that ends early has the same examples of both."""
+    known = {}
+    if kept is not None and kept.exists():
+        known = {row["number"]: row for row in map(json.loads, kept.read_text("utf-8").splitlines())}
+    end = time.monotonic() + 60 * minutes
 
-    def alone(example: ContrastiveExample) -> str:
-        return ask(client, [example.source])[0]
+    def judge_both(number: int) -> dict[str, object] | None:
+        if time.monotonic() > end:
+            return None
+        example = examples[number]
+        as_list = ask(client, [*example.source_context, example.source])[-1]
+        alone = ask(client, [example.source])[0]
+        return {"number": number, AS_LIST: judge(example, as_list), ALONE: judge(example, alone)}
 
+    left = [number for number in range(len(examples)) if number not in known]
+    with ThreadPoolExecutor(CLIENTS) as pool, open(kept or os.devnull, "a", encoding="utf-8") as out:
+        for row in pool.map(judge_both, left):
+            if row is not None:
+                known[row["number"]] = row
+                out.write(json.dumps(row) + "\n")
+                out.flush()
     rows = []
-    for name, do in (("as a list", as_list), ("one by one", alone)):
-        with ThreadPoolExecutor(CLIENTS) as pool:
-            translations = list(pool.map(do, examples))
-        verdicts = Counter(judge(example, text) for example, text in zip(examples, translations, strict=True))
+    for name in (AS_LIST, ALONE):
+        verdicts = Counter(row[name] for row in known.values())
         judged = verdicts["right"] + verdicts["wrong"]
-        row: dict[str, object] = {"texts": name, "examples": len(examples)}
-        for verdict, count in sorted(verdicts.items()):
-            row[verdict] = count
-        rows.append(row | {"right of judged": verdicts["right"] / judged})
-    print_rows(rows)
+        rows.append({"texts": name, "examples": len(known), **verdicts, "right of judged": verdicts["right"] / judged})
+    better = sum(row[AS_LIST] == "right" != row[ALONE] for row in known.values())
+    worse = sum(row[ALONE] == "right" != row[AS_LIST] for row in known.values())
+    print_rows(rows, title=f"right only as a list: {better}; right only one by one: {worse}")
 
 
 def unrelated(client: Client, lines: Sequence[str], references: Sequence[str]) -> None:
@@ -95,6 +114,8 @@ def main() -> None:
     parser.add_argument("--url", default="http://127.0.0.1:5000")
     parser.add_argument("--contrapro", type=Path)
     parser.add_argument("--examples", type=int, default=1000)
+    parser.add_argument("--verdicts", type=Path, help="where those of ContraPro are kept")
+    parser.add_argument("--minutes", type=float, default=1e6, help="after which no further example is begun")
     parser.add_argument("--source", type=Path)
     parser.add_argument("--reference", type=Path)
     parser.add_argument("--lines", type=int, default=500)
@@ -104,7 +125,8 @@ def main() -> None:
     draw = random.Random(SEED)
     if arguments.contrapro:
         examples = read_contrastive(arguments.contrapro)
-        related(client, draw.sample(examples, min(arguments.examples, len(examples))))
+        drawn_examples = draw.sample(examples, min(arguments.examples, len(examples)))
+        related(client, drawn_examples, arguments.verdicts, arguments.minutes)
     if arguments.source:
         pairs = list(zip(*(lines_of(path, path) for path in (arguments.source, arguments.reference)), strict=True))
         pairs = [(line, reference) for line, reference in pairs if line.strip() and reference.strip()]

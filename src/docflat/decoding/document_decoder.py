@@ -25,6 +25,11 @@ def ignore(sentences: int) -> None:
     """For `done` where nobody asks for the progress."""
 
 
+def _steps_only(done: Done) -> Done:
+    """Of a first pass: no sentence is translated yet, but the work goes on, and may be given up."""
+    return lambda sentences: done(0)
+
+
 @dataclass
 class DocumentDecoder:
     """A trained model, and how it goes through documents."""
@@ -96,23 +101,23 @@ class DocumentDecoder:
             return translations
         if not self.reads_target:
             return passes.second_pass(documents, [[[] for _ in document] for document in documents], done)
-        return passes.second_pass(documents, self.first_translations(documents, settings), done)
+        return passes.second_pass(documents, self.first_translations(documents, settings, _steps_only(done)), done)
 
     def edit(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[EditedSentence]]:
         """Every sentence by itself, and again with its context where that objects to a token of the draft."""
         passes = self.passes(settings)
-        return passes.edit(documents, passes.drafts(documents, ignore), done)
+        return passes.edit(documents, passes.drafts(documents, _steps_only(done)), done)
 
-    def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
+    def first_translations(self, documents: Documents, settings: DecodingSettings, done: Done) -> list[list[Ids]]:
         """The first of two passes: every sentence by itself, if another one reads its translation."""
         alone = self.passes(replace(settings, mode="sentence"), self.first_pass)
         with_readers = self._with_readers(documents)
         if self.first_pass is None or self.first_pass.subwords.hash == self.model.subwords.hash:
-            return alone.sentence_by_sentence(with_readers, ignore)
+            return alone.sentence_by_sentence(with_readers, done)
         # Its subwords are others: sentences and translations cross over as text.
         ours, theirs = self.model.subwords, self.first_pass.subwords
         texts = [[ours.decode(ids, "source") for ids in document] for document in with_readers]
-        drafts = alone.sentence_by_sentence([theirs.encode_batch(document) for document in texts], ignore)
+        drafts = alone.sentence_by_sentence([theirs.encode_batch(document) for document in texts], done)
         return [
             ours.encode_batch([theirs.decode(ids) for ids in document], "target") if document else []
             for document in drafts

@@ -33,7 +33,7 @@ class SharedFirstPass(DocumentDecoder):
 
     known: dict[tuple[int, ...], Ids] = field(default_factory=dict)  # translation of each source sentence by itself
 
-    def first_translations(self, documents: Documents, settings: DecodingSettings) -> list[list[Ids]]:
+    def first_translations(self, documents: Documents, settings: DecodingSettings, done: Done) -> list[list[Ids]]:
         return [[self.known[tuple(ids)] for ids in document] for document in documents]
 
     def decode(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Ids]]:

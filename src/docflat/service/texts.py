@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
+from docflat.service.lanes import Lanes, lane_of
 from docflat.service.messages import Message
 from docflat.service.metrics import Metrics
 from docflat.service.problems import Problem
@@ -20,9 +21,8 @@ from docflat.service.speed import Speed
 from docflat.service.supervisor import ModelProcess, ProcessGone, Task
 
 GATHER_SECONDS = 0.005  # texts that arrive within it are translated together
-GATHERED_SECONDS = 2.0  # of estimated work in one call: more would keep who comes next waiting
 MOST_TRIES = 3  # of a task whose process dies: it may be what kills it
-SLOW = 60.0  # seconds that any task may take beside ten times what was estimated
+SLOW = 60.0  # seconds without progress that any task may take, beside ten times what was estimated
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,23 @@ class _Work:
     waiting: int = 0  # clients
     tries: int = 0
     process: ModelProcess | None = None  # that it is with
+    started: float = 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        return self.seconds if self.process is None else max(0.0, self.seconds - time.monotonic() + self.started)
+
+
+@dataclass
+class _Hand:
+    """A process and what it is doing, by lane."""
+
+    process: ModelProcess
+    running: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)  # there may be something to do for it
+
+    def is_busy(self, lane: int) -> bool:
+        return lane in self.running
 
 
 @dataclass
@@ -88,19 +105,20 @@ class Texts:
     metrics: Metrics
     processes: list[ModelProcess] = field(default_factory=list)
     speed: Speed = field(default_factory=Speed)
-    _queue: deque[_Work] = field(default_factory=deque)
+    _lanes: Lanes[_Work] = field(default_factory=Lanes)
     _known: dict[bytes, _Work] = field(default_factory=dict)
-    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    _hands: list[_Hand] = field(default_factory=list)
     _loops: list[asyncio.Task[None]] = field(default_factory=list)
     _ids: count[int] = field(default_factory=count)
 
     async def start(self) -> None:
         self.processes = [ModelProcess(self.settings) for _ in range(self.settings.text_processes)]
         await asyncio.gather(*(process.start() for process in self.processes))
-        self._loops = [asyncio.create_task(self._serve(process)) for process in self.processes]
+        self._hands = [_Hand(process) for process in self.processes]
+        self._loops = [asyncio.create_task(self._serve(hand)) for hand in self._hands]
 
     async def stop(self) -> None:
-        for loop in self._loops:
+        for loop in [*self._loops, *(task for hand in self._hands for task in hand.running.values())]:
             loop.cancel()
         await asyncio.gather(*(process.stop() for process in self.processes))
 
@@ -110,27 +128,27 @@ class Texts:
 
     @property
     def waiting_seconds(self) -> float:
-        """Until a text that arrives now would be begun, by the speed that was measured."""
-        seconds = sum(work.seconds for work in self._known.values() if not work.answer.done())
-        return seconds / max(1, len(self.processes))
+        """Of all that waits or is being translated, by the speed that was measured."""
+        return self._seconds_before(float("inf"))
+
+    def _seconds_before(self, seconds: float) -> float:
+        """Until a text of so many seconds that arrives now would be begun: longer ones do not hold it up."""
+        lane = lane_of(seconds)
+        before = [w for w in self._known.values() if lane_of(w.seconds) <= lane and not w.answer.done()]
+        return sum(work.seconds_left for work in before) / max(1, len(self.processes))
 
     async def translate(self, request: TextRequest) -> Message:
         """The answer of a model process. Whoever is cancelled while it waits has gone away."""
         work = self._known.get(request.key)
         if work is None:
-            waiting = self.waiting_seconds
+            seconds = self.speed.estimate(request.characters * (1 + request.compare))
+            waiting = self._seconds_before(seconds)
             if waiting > self.settings.text_seconds:
                 self.metrics.refused.labels("texts").inc()
                 raise Problem(429, "busy", waiting - self.settings.text_seconds / 2)
-            work = _Work(
-                str(next(self._ids)),
-                request,
-                asyncio.get_running_loop().create_future(),
-                self.speed.estimate(request.characters * (1 + request.compare)),
-            )
+            work = _Work(str(next(self._ids)), request, asyncio.get_running_loop().create_future(), seconds)
             self._known[request.key] = work
-            self._queue.append(work)
-            self._arrived.set()
+            self._add(work)
         else:
             self.metrics.joined.inc()
         work.waiting += 1
@@ -152,6 +170,12 @@ class Texts:
             raise Problem(400, "text_refused", reason=message["message"])
         raise Problem(503, "model_failed", 1)
 
+    def _add(self, work: _Work) -> None:
+        work.process = None
+        self._lanes.add(work)
+        for hand in self._hands:
+            hand.wake.set()
+
     def _give_up_if_alone(self, work: _Work) -> None:
         """Nobody waits for it any more, and nobody has come back."""
         if work.waiting or self._known.get(work.request.key) is not work:
@@ -161,8 +185,8 @@ class Texts:
         if done:
             return
         self.metrics.abandoned.inc()
-        if work in self._queue:
-            self._queue.remove(work)
+        if work in self._lanes:
+            self._lanes.remove(work)
         elif work.process is not None:
             work.process.cancel(work.id)
 
@@ -172,59 +196,61 @@ class Texts:
         if not work.answer.done():
             work.answer.cancel()
 
-    async def _serve(self, process: ModelProcess) -> None:
+    async def _serve(self, hand: _Hand) -> None:
         while True:
-            while not self._queue:
-                self._arrived.clear()
-                await self._arrived.wait()
-            await asyncio.sleep(GATHER_SECONDS)
-            if gathered := self._gather():
-                await self._work(process, gathered)
-            if not process.ready:
-                self.metrics.restarts.labels("texts").inc()
-                await process.restart()
+            hand.wake.clear()
+            if not hand.process.ready:
+                if not hand.running:
+                    self.metrics.restarts.labels("texts").inc()
+                    await hand.process.restart()
+                    continue
+            elif self._lanes.suspects:
+                if not hand.running:
+                    await self._work(hand, 0, [self._lanes.suspects.popleft()])
+                    continue
+            elif self._lanes.has_for(hand.is_busy):
+                await asyncio.sleep(GATHER_SECONDS)
+                for lane, gathered in self._lanes.take(hand.is_busy):
+                    hand.running[lane] = asyncio.create_task(self._work(hand, lane, gathered))
+            await hand.wake.wait()
 
-    def _gather(self) -> list[_Work]:
-        """What is translated together; a task that a process died of goes alone."""
-        gathered: list[_Work] = []
-        seconds = 0.0
-        while self._queue:
-            work = self._queue[0]
-            if gathered and (seconds + work.seconds > GATHERED_SECONDS or work.tries):
-                break
-            gathered.append(self._queue.popleft())
-            seconds += work.seconds
-            if work.tries:
-                break
-        return gathered
-
-    async def _work(self, process: ModelProcess, gathered: Sequence[_Work]) -> None:
-        loop = asyncio.get_running_loop()
-        started = time.monotonic()
-        estimate = sum(work.seconds for work in gathered)
-        tasks = [Task(work.id, loop.create_future(), started + SLOW + 10 * estimate) for work in gathered]
-        for work in gathered:
-            work.process = process
-        process.run({"kind": "texts", "tasks": [work.request.message(work.id) for work in gathered]}, tasks)
+    async def _work(self, hand: _Hand, lane: int, gathered: Sequence[_Work]) -> None:
+        """One call of a process."""
+        loop, now = asyncio.get_running_loop(), time.monotonic()
+        patience = SLOW + 10 * sum(work.seconds for work in gathered)
+        tasks = [Task(work.id, loop.create_future(), now + patience) for work in gathered]
+        for work, task in zip(gathered, tasks, strict=True):
+            work.process, work.started = hand.process, now
+            task.on_progress = partial(_extend, task, patience)
+        messages = [work.request.message(work.id) for work in gathered]
+        hand.process.run({"kind": "texts", "lane": lane, "tasks": messages}, tasks)
         # Each client gets its answer as soon as it is there.
-        await asyncio.gather(*(self._end(work, task) for work, task in zip(gathered, tasks, strict=True)))
-        if not any(work.tries for work in gathered):
+        ended = await asyncio.gather(*(self._end(work, task) for work, task in zip(gathered, tasks, strict=True)))
+        if all(seconds is not None for seconds in ended):
             characters = sum(work.request.characters * (1 + work.request.compare) for work in gathered)
-            self.speed.learn(characters, time.monotonic() - started)
+            self.speed.learn(characters, max(seconds or 0.0 for seconds in ended))
+        hand.running.pop(lane, None)
+        hand.wake.set()
 
-    async def _end(self, work: _Work, task: Task) -> None:
+    async def _end(self, work: _Work, task: Task) -> float | None:
+        """Seconds that the process took for the whole call, up to now; None: it did not do it."""
         try:
             message = await task.ended
         except ProcessGone:
             work.tries += 1
             if work.answer.done():  # it was given up
-                return
+                return None
             if work.tries < MOST_TRIES:
-                self._queue.appendleft(work)
-                self._arrived.set()
-                return
+                self._add(work)
+                return None
             message = {"kind": "failed", "fault": "bug", "message": ""}
         if not work.answer.done():
             work.answer.set_result(message)
         if work.waiting:  # else it is kept for a client that may come back
             self._forget(work)
+        return float(message["seconds"]) if message["kind"] == "done" else None
+
+
+def _extend(task: Task, patience: float, done: int, total: int) -> None:
+    """It goes on: it does not hang."""
+    task.deadline = time.monotonic() + patience

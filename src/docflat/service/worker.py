@@ -1,6 +1,7 @@
 """A model process: `python -m docflat.service.worker`, started by the web process, which it talks to over its pipes.
 
-A thread reads what is asked; the main thread translates. So it hears of a task that is cancelled while it translates.
+A thread reads what is asked; the main thread translates. So it hears of a task that is cancelled while it translates,
+and between the steps of a long text it does what has come in for a shorter lane.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,7 +34,9 @@ class Worker:
     def __init__(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self.stdin, self.stdout = stdin, stdout
         self.writing = threading.Lock()
-        self.todo: queue.Queue[Message] = queue.Queue()
+        self.todo: queue.PriorityQueue[tuple[int, int, Message]] = queue.PriorityQueue()  # lane, number, message
+        self.numbers = count()
+        self.elsewhere = 0.0  # seconds that were spent on other calls in the middle of one
         self.cancelled: set[str] = set()
         self.translators: dict[str, Any] = {}
 
@@ -48,12 +53,10 @@ class Worker:
             elif message["kind"] == "cancel":
                 self.cancelled.add(message["id"])
             else:
-                self.todo.put(message)
+                self.todo.put((message.get("lane", 0), next(self.numbers), message))
         os._exit(0)
 
     def load(self, message: Message) -> None:
-        if message["nice"]:
-            os.nice(message["nice"])
         module, _, name = message["loader"].partition(":")
         import_module("docflat.service.translators")  # ready is who need not import anything more
         loader: Callable[[str, int], Any] = getattr(import_module(module), name)
@@ -63,23 +66,30 @@ class Worker:
         except InputError as error:
             self.say(kind="broken", message=str(error))
             return
+        if message["nice"]:  # not before: on a busy machine it would take minutes until the service is there
+            os.nice(message["nice"])
         self.say(kind="ready")
 
     def run(self) -> None:
         threading.Thread(target=self.listen, daemon=True).start()
         while True:
-            message = self.todo.get()
+            _, _, message = self.todo.get()
             if message["kind"] == "load":
                 self.load(message)
             elif message["kind"] == "texts":
-                self.translate_texts(message["tasks"])
+                self.translate_texts(message["lane"], message["tasks"])
             else:
                 self.answer(message, partial(self.translate_file, message))
 
     def answer(self, task: Message, do: Callable[[], Message]) -> None:
-        """Do a task, and say how it ended, whatever happens: the others must not suffer."""
+        """Do a task, and say how it ended, whatever happens: the others must not suffer.
+
+        seconds: of this call, without those that others took in the middle of it.
+        """
+        started = time.monotonic() - self.elsewhere
         try:
-            self.say(kind="done", id=task["id"], result=do())
+            result = do()
+            self.say(kind="done", id=task["id"], result=result, seconds=time.monotonic() - self.elsewhere - started)
         except Cancelled:
             self.say(kind="failed", id=task["id"], fault="cancelled", message="")
         except InputError as error:
@@ -93,12 +103,14 @@ class Worker:
             self.say(kind="failed", id=task["id"], fault="bug", message=type(error).__name__)
         self.cancelled.discard(task["id"])
 
-    def translate_texts(self, tasks: list[Message]) -> None:
+    def translate_texts(self, lane: int, tasks: list[Message]) -> None:
         from docflat.service.together import run_together
-        from docflat.service.translators import translate_texts
+        from docflat.service.translators import IN_SHORT_STEPS, translate_texts
+
+        settings = IN_SHORT_STEPS if lane else {}
 
         def translate(task: Message, translator: Any) -> None:
-            self.answer(task, lambda: translate_texts(translator, task, self.checking(task)))
+            self.answer(task, lambda: translate_texts(translator, task, self.checking(lane, task), **settings))
 
         by_model: dict[str, list[Message]] = {}
         for task in tasks:
@@ -106,13 +118,31 @@ class Worker:
         for name, group in by_model.items():
             run_together(self.translators[name], group, translate)
 
-    def checking(self, task: Message) -> Callable[[int], None]:
+    def checking(self, lane: int, task: Message) -> Callable[[int], None]:
+        """What a task calls after each of its steps."""
+
         def done(sentences: int) -> None:
             if task["id"] in self.cancelled:
                 raise Cancelled
+            if lane and threading.current_thread() is threading.main_thread():
+                self.say(kind="progress", id=task["id"], done=0, total=0)
+                self.let_pass(lane)
 
         done(0)
         return done
+
+    def let_pass(self, lane: int) -> None:
+        """Do one call of a shorter lane, if there is one: one, as the long one is to come to its end too."""
+        try:
+            first = self.todo.get_nowait()
+        except queue.Empty:
+            return
+        if first[0] >= lane:
+            self.todo.put(first)
+            return
+        started, before = time.monotonic(), self.elsewhere
+        self.translate_texts(first[0], first[2]["tasks"])
+        self.elsewhere = before + time.monotonic() - started
 
     def translate_file(self, task: Message) -> Message:
         from docflat.service.translators import FileTask, read_one_file, translate_one_file

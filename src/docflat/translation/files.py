@@ -85,8 +85,8 @@ def translate_planned(
     sentences = [sentence for plan in plans for sentence in plan.sentences]
     if not sentences:
         return segments, FileReport(file, plans, (), numbers)
-    ways = SentenceTranslator(translator, {**settings, "repairs": repairs})
-    outcomes = iter(ways.translate(sentences, done))
+    ways = SentenceTranslator(translator, {**settings, "repairs": repairs}, done)
+    outcomes = iter(ways.translate(sentences))
     grouped = [list(islice(outcomes, len(plan.sentences))) for plan in plans]
     translated, final = put_back(segments, grouped, translator.align, ways.in_parts)
     return translated, FileReport(file, plans, [one for group in final for one in group], numbers)

@@ -43,12 +43,13 @@ class Outcome:
 class SentenceTranslator:
     """Goes through the ways to translate a sentence until nothing is lost."""
 
-    def __init__(self, translator: Translates, settings: Mapping[str, Any]) -> None:
-        self.translator, self.settings = translator, settings
+    def __init__(self, translator: Translates, settings: Mapping[str, Any], done: Callable[[int], None]) -> None:
+        """done: hears of each sentence once, and of none when a step of a further try has ended."""
+        self.translator, self.settings, self.done = translator, settings, done
 
-    def translate(self, sentences: Sequence[Sentence], done: Callable[[int], None]) -> list[Outcome]:
+    def translate(self, sentences: Sequence[Sentence]) -> list[Outcome]:
         """The sentences of one document."""
-        outcomes = self.as_they_are(sentences, done)
+        outcomes = self.as_they_are(sentences)
         for fails, again in (
             (_lacks_words, self.with_glossary),
             (_lacks_words, self.with_stand_ins_of_terms),
@@ -61,11 +62,12 @@ class SentenceTranslator:
                     outcomes[place] = outcome or outcomes[place]
         return outcomes
 
-    def _ask(self, documents: Iterable[Sequence[str]], **more: Any) -> Iterator[list[Repaired]]:
-        return translate_and_repair(self.translator, documents, **self.settings, **more)
+    def _ask(self, documents: Iterable[Sequence[str]]) -> Iterator[list[Repaired]]:
+        return translate_and_repair(self.translator, documents, done=lambda sentences: self.done(0), **self.settings)
 
-    def as_they_are(self, sentences: Sequence[Sentence], done: Callable[[int], None]) -> list[Outcome]:
-        (repaired,) = self._ask([[one.line for one in sentences]], done=done)
+    def as_they_are(self, sentences: Sequence[Sentence]) -> list[Outcome]:
+        lines = [one.line for one in sentences]
+        (repaired,) = translate_and_repair(self.translator, [lines], done=self.done, **self.settings)
         return [_whole(one, new) for one, new in zip(sentences, repaired, strict=True)]
 
     def with_glossary(self, sentences: Sequence[Sentence]) -> list[Outcome | None]:

@@ -125,6 +125,8 @@ class Translator:
     ) -> Iterator[list[str]]:
         """Translate documents as they come, about `chunk` sentences at a time; `done` hears of the progress.
 
+        It hears of 0 sentences where a step ended of which none is ready yet. What it raises ends the translation.
+
         repairs: put right by rule what a model often gets wrong (`repairs/table.py`); settings: of `DecodingSettings`.
         """
         if repairs:
@@ -348,9 +350,8 @@ class _SentenceCount:
         self._report(self.sentences)
 
     def _report(self, sentences: int) -> None:
-        if sentences > self.reported:
-            self.done(sentences - self.reported)
-            self.reported = sentences
+        new, self.reported = sentences - self.reported, sentences
+        self.done(new)
 
 
 def composed(text: str, subwords: Subwords) -> str:

@@ -35,7 +35,7 @@ class ByBeam:
 
 def test_only_context_counts_as_a_change_and_no_wider_search() -> None:
     rows = [("One.", f"One. {EDIT_BEAM}", True), ("Two.", f"Two! {EDIT_BEAM}", True)]
-    same, other = compare(ByBeam(), rows, lambda sentences: None)
+    same, other = compare(ByBeam(), rows, lambda sentences: None, {})
     assert same["alone"] == f"One. {EDIT_BEAM}"
     assert [instead for _, instead in same["parts"]] == [None]
     assert any(instead is not None for _, instead in other["parts"])
