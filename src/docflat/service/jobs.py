@@ -338,7 +338,7 @@ class Jobs:
             self.speed.learn_file(file.size, file.suffix, message["result"]["characters"], seconds, job.order.compare)
             self.metrics.characters.labels("documents").inc(message["result"]["characters"])
         elif message["fault"] == "input":
-            fault = json.dumps({"code": "text_refused", "reason": message["message"]})
+            fault = json.dumps({"code": "text_refused", "place": message["place"], "reason": message["message"]})
         else:
             fault = json.dumps({"code": "model_failed"})
         with self.store.transaction() as connection:

@@ -167,7 +167,7 @@ class Texts:
             result: Message = message["result"]
             return result
         if message["fault"] == "input":
-            raise Problem(400, "text_refused", reason=message["message"])
+            raise Problem(400, "text_refused", place=message["place"], reason=message["message"])
         raise Problem(503, "model_failed", 1)
 
     def _add(self, work: _Work) -> None:

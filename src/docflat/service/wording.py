@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from docflat.service.reasons import for_clients, in_german
+
 WORDING: dict[str, tuple[str, str]] = {
     "missing": ("{name} is missing.", "{name} fehlt."),
     "not_text": ("{name} must be a text.", "{name} muss ein Text sein."),
@@ -52,7 +54,7 @@ WORDING: dict[str, tuple[str, str]] = {
         "The server is busy. Try again in a moment.",
         "Der Server ist ausgelastet. Bitte versuchen Sie es gleich noch einmal.",
     ),
-    "text_refused": ("This cannot be translated: {reason}", "Das kann nicht übersetzt werden: {reason}"),
+    "text_refused": ("This cannot be translated: {place}{reason}", "Das kann nicht übersetzt werden: {place}{reason}"),
     "model_failed": (
         "The model failed on this text. Try again, or send less of it.",
         "Das Modell ist an diesem Text gescheitert. Bitte noch einmal versuchen, oder weniger Text senden.",
@@ -225,4 +227,8 @@ WORDING: dict[str, tuple[str, str]] = {
 
 
 def say(code: str, language: str, **values: Any) -> str:
+    if "reason" in values:
+        reason = for_clients(values["reason"])
+        # A job of an older version has its place in its reason.
+        values = {"place": "", **values, "reason": in_german(reason) if language == "de" else reason}
     return WORDING[code][language == "de"].format(**values)

@@ -30,6 +30,14 @@ class Cancelled(Exception):
     """Nobody waits for this task any more."""
 
 
+class _Refused(InputError):
+    """A file that cannot be translated, under the name that its sender knows."""
+
+    def __init__(self, place: str, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
+
 class Worker:
     def __init__(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self.stdin, self.stdout = stdin, stdout
@@ -93,7 +101,7 @@ class Worker:
         except Cancelled:
             self.say(kind="failed", id=task["id"], fault="cancelled", message="")
         except InputError as error:
-            self.say(kind="failed", id=task["id"], fault="input", message=str(error))
+            self.say(kind="failed", id=task["id"], fault="input", place=error.place, message=error.message)
         except MemoryError:
             os._exit(1)
         except Exception as error:
@@ -174,8 +182,8 @@ class Worker:
             return translate_one_file(self.translators[task["model"]], file, planned, done)
         except InputError as error:
             # The client knows its file by its own name, not by that of the spool.
-            words = str(error).replace(str(path), task["name"]).replace(path.name, task["name"])
-            raise InputError(words.replace("--keys", "keys")) from None
+            own_name = error.place.replace(str(path), task["name"])
+            raise _Refused(own_name, error.message.replace(path.name, task["name"])) from None
 
 
 def _frames(error: BaseException) -> str:

@@ -16,6 +16,7 @@ class InputError(Exception):
     def __init__(self, message: str, file: str | PathLike[str] | None = None, line: int | None = None) -> None:
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         super().__init__(f"{place}{message}")
+        self.place, self.message = place, message
 
 
 class SomeFailed(InputError):

@@ -7,12 +7,8 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from docflat.service import lanes
 from docflat.service.lanes import Lanes, lane_of
 from docflat.service.messages import Message, read
 from docflat.service.translators import load

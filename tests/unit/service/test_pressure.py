@@ -32,7 +32,7 @@ def clients(service: Running, asked: Sequence[str]) -> Iterator[list[Future[http
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
