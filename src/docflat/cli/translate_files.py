@@ -110,28 +110,22 @@ class _Planned:
     file: PlannedFile | None = None  # None: it is lines, or one of so many that they cannot all be held in memory
 
 
+@dataclass
 class _Runner:
-    def __init__(
-        self,
-        jobs: Sequence[Job],
-        arguments: Namespace,
-        load: Callable[[], Translator],
-        on_sentences: OnSentences,
-        settings: dict[str, Any],
-        options: Origin,
-    ) -> None:
-        self.arguments, self.load, self.on_sentences, self.settings, self.options = (
-            arguments,
-            load,
-            on_sentences,
-            settings,
-            options,
-        )
+    jobs: Sequence[Job]
+    arguments: Namespace
+    load: Callable[[], Translator]
+    on_sentences: OnSentences
+    settings: dict[str, Any]
+    options: Origin
+
+    def __post_init__(self) -> None:
+        arguments = self.arguments
         self.marking = (arguments.boundaries, arguments.docids, arguments.starts)
         self.single = len(arguments.files) <= 1 and not any(file.is_dir() for file in arguments.files)
         self.limits = Limits(arguments.max_lines, arguments.max_line_length)
         named = (*arguments.files, arguments.keep_terms, arguments.glossary, arguments.docids, arguments.starts)
-        read = (*named, *(job.file for job in jobs))
+        read = (*named, *(job.file for job in self.jobs))
         self.read = {known for file in read if file is not None and (known := identity(file)) is not None}
         self.notes: dict[Path, Notes] = {}  # by folder
         self.models: dict[str, str] = {}  # hashes

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
+from docflat.support.json_files import read_json
 
 FORMAT = 1
 SIDES = ("source", "target")
@@ -250,13 +251,8 @@ def _token_type(vocabulary: int) -> np.dtype[Any]:
 
 
 def _read_facts(file: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"not an encoded corpus: {error.strerror}", file) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not readable: {error}", file) from error
-    if not isinstance(facts, dict) or "format" not in facts:
+    facts = read_json(file, "not an encoded corpus")
+    if "format" not in facts:
         raise InputError("not the index of an encoded corpus", file)
     if facts["format"] != FORMAT:
         message = f"has format {facts['format']!r}, this docflat reads {FORMAT}: run docflat prepare again"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
+from numbers import Integral, Real
 from typing import Literal, get_args
 
 from docflat.support.errors import InputError
@@ -33,6 +34,7 @@ class DecodingSettings:
     shortlist: bool = True  # weigh only words that the source's can become, where the model's folder lists them
 
     def __post_init__(self) -> None:
+        self._check_types()
         for name in ("beam", "window", "batch_size"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
@@ -47,6 +49,18 @@ class DecodingSettings:
         for name, kind in (("mode", Mode), ("global_context", GlobalContextKind)):
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r}: there are {', '.join(get_args(kind))}")
+
+    def _check_types(self) -> None:
+        """A program may pass anything; numpy's numbers are numbers too."""
+        kinds = (
+            ("whole number", Integral, ("beam", "window", "batch_size", "edit_context")),
+            ("number", Real, ("length_penalty", "tolerance")),
+        )
+        for what, kind, names in kinds:
+            for name in names:
+                value = getattr(self, name)
+                if isinstance(value, bool) or not isinstance(value, kind):
+                    raise InputError(f"{name} must be a {what}, not {value!r}")
 
 
 def check_mode(mode: str, first_pass: object, global_context: object, tolerance: object) -> None:

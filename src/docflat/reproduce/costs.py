@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from docflat.model.sizes import ModelSizes
 from docflat.reproduce.grid import IN_COMPANY, WINDOW, set_of
 from docflat.support.atomic import write_whole
-from docflat.weights.config import read_json
+from docflat.support.json_files import read_json
 
 if TYPE_CHECKING:
     from docflat.reproduce.grid import Job

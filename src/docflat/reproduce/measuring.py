@@ -21,8 +21,8 @@ from docflat.evaluation.metrics import Metrics, SegmentMean
 from docflat.evaluation.testsets import DocumentFile, Marking, read_beside
 from docflat.reproduce.data import Dataset, TestSet, accuracy_name
 from docflat.support.atomic import write_whole
+from docflat.support.json_files import read_json
 from docflat.translation.translator import Translator
-from docflat.weights.config import read_json
 
 Numbers = dict[str, tuple[float, str]]  # by metric: value, and its signature
 

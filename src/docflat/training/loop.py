@@ -21,6 +21,7 @@ from docflat.data.subwords import Subwords
 from docflat.model.transformer import Transformer
 from docflat.support.atomic import alone
 from docflat.support.errors import InputError
+from docflat.support.json_files import read_json, write_json
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import System, find_system
 from docflat.training.learner import Learner, rates_of
@@ -30,7 +31,7 @@ from docflat.training.recipe import Recipe, Stage
 from docflat.training.steps import ahead, steps_from
 from docflat.training.torchrun import Processes
 from docflat.training.validation import Validation
-from docflat.weights.config import ModelConfig, read_config, read_json, vocabulary_of, write_json
+from docflat.weights.config import ModelConfig, read_config, vocabulary_of
 from docflat.weights.folders import Checkpoints, ModelFolder, Progress, average_weights, save_model, start_from
 from docflat.weights.shipped import languages_of, model_folder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +9,15 @@ from typing import TYPE_CHECKING, Any
 from docflat.data.row_settings import RowSettings
 from docflat.data.subwords import Subwords
 from docflat.model.sizes import ModelSizes, Vocabulary
-from docflat.support.atomic import write_whole
 from docflat.support.errors import InputError
+from docflat.support.json_files import read_json
 from docflat.support.strict_yaml import from_mapping
-from docflat.support.text_files import check_ordinary
 from docflat.systems import find_system
 
 if TYPE_CHECKING:
     from docflat.model.transformer import Transformer
 
 FORMAT = 1
-_MOST_BYTES = 16 << 20  # of a file of settings
-
-
-def write_json(path: Path, content: Any) -> None:
-    write_whole(path, json.dumps(content, indent=2) + "\n")
 
 
 @dataclass(frozen=True)
@@ -74,16 +67,3 @@ def read_config(folder: Path) -> ModelConfig:
     options = {**system.formerly, **config.options}
     system.check(config.sizes, system.read_options(options, str(path)), str(path))
     return replace(config, options=options, rows=system.rows_of(config.rows, "rows", str(path)))
-
-
-def read_json(path: Path, otherwise: str) -> dict[str, Any]:
-    check_ordinary(path, _MOST_BYTES)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{otherwise}: {error.strerror}", path) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}", path) from None
-    if not isinstance(content, dict):
-        raise InputError("expected a JSON object", path)
-    return content

@@ -23,10 +23,11 @@ from docflat.data.subwords import Subwords
 from docflat.model.transformer import Transformer
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
+from docflat.support.json_files import read_json, write_json
 from docflat.support.strict_yaml import from_mapping, to_mapping
 from docflat.systems import System, find_system
 from docflat.weights import stored
-from docflat.weights.config import ModelConfig, read_config, read_json, write_json
+from docflat.weights.config import ModelConfig, read_config
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,14 @@ def test_products_need_no_quantised_tensors(monkeypatch: pytest.MonkeyPatch) -> 
     assert Int8Linear(SplitLinear(64, 96))(torch.randn(0, 64)).shape == (0, 96)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_is_an_error_and_no_fault(number: float) -> None:
+    x = torch.randn(7, 64)
+    x[3, 5] = number
+    with pytest.raises(InputError, match="infinite or none"):
+        Int8Linear(SplitLinear(64, 96))(x)
+
+
 def logits_of(model: Transformer, variant: str) -> torch.Tensor:
     batch, _ = batch_of(random_documents(np.random.default_rng(0), [4, 3]), VARIANTS[variant][0])
     with torch.inference_mode():

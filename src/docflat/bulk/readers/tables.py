@@ -15,6 +15,7 @@ from docflat.bulk.settings import hash_file
 from docflat.bulk.shards import Shard, Unit, work_of
 from docflat.bulk.sources import Source
 from docflat.support.errors import InputError
+from docflat.support.json_files import read_json
 
 try:
     import pyarrow as pa
@@ -108,7 +109,7 @@ def _arrow(path: Path, columns: list[str] | None) -> Iterator[Any]:
 
 def data_files(folder: Path) -> list[Path]:
     """The files of a dataset on disk, in its order."""
-    state = _read_json(folder / "state.json")
+    state = read_json(folder / "state.json", "cannot be read")
     try:
         names = [Path(str(file["filename"])) for file in state["_data_files"]]
     except (KeyError, TypeError):
@@ -121,22 +122,10 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def split_names(folder: Path) -> list[str]:
-    splits = _read_json(folder / "dataset_dict.json").get("splits")
+    splits = read_json(folder / "dataset_dict.json", "cannot be read").get("splits")
     if not isinstance(splits, list) or not splits or not all(Path(str(name)).name == name for name in splits):
         raise InputError("names no splits", folder / "dataset_dict.json")
     return splits
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}", file) from None
-    if not isinstance(value, dict):
-        raise InputError("not a JSON object", file)
-    return value
 
 
 def find_column(path: Path, kind: str, key: str | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
 from pathlib import Path
 from typing import cast
 
@@ -57,6 +58,8 @@ class Int8Weight:
         if not x.numel():
             return x.new_zeros(shape)
         low, high = (float(end) for end in torch.aminmax(x))
+        if not isfinite(high - low):
+            raise InputError("the model computes numbers that are infinite or none: its weights are damaged")
         step = max(max(high, 0.0) - min(low, 0.0), 1e-12) / self.steps
         zero = round(-min(low, 0.0) / step)
         numbers = x.reshape(-1, x.shape[-1]).mul(1 / step).add_(zero + 0.5).clamp_(0, self.steps).to(torch.uint8)

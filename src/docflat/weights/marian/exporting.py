@@ -15,7 +15,8 @@ from docflat.data.subwords import SPECIALS, Subwords
 from docflat.model.sizes import Architecture
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
-from docflat.weights.config import ModelConfig, read_config, write_json
+from docflat.support.json_files import write_json
+from docflat.weights.config import ModelConfig, read_config
 from docflat.weights.marian.foreign import Array
 from docflat.weights.stored import read_weights
 

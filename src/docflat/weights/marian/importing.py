@@ -10,10 +10,11 @@ from safetensors.numpy import save_file
 from docflat.data.row_settings import RowSettings
 from docflat.support.atomic import whole_folder
 from docflat.support.errors import InputError
+from docflat.support.json_files import write_json
 from docflat.support.languages import language_code, language_name
 from docflat.support.strict_yaml import to_mapping
 from docflat.systems import find_system
-from docflat.weights.config import ModelConfig, write_json
+from docflat.weights.config import ModelConfig
 from docflat.weights.int8_files import save_in_parts
 from docflat.weights.marian.foreign import ForeignModel
 from docflat.weights.marian.huggingface import read_huggingface
