@@ -27,6 +27,7 @@ _PATTERNS = (
     r"\{[^{}\s]{0,80}\}|\{ [a-z_][\w.]{1,80} \}",  # {x} {0:.2f} {} { name }
     r"\{\s*[\w.]{1,80}\s*,\s*(?:number|date|time|ordinal|spellout|duration)\b[^{}]{0,80}\}",  # {n, number, percent}
     r"\{%[^{}]{1,500}%\}|\{\{[<%][^{}]{1,500}[%>]\}\}",  # {% include x %}, {{< x >}}: tags of templates
+    r"(?<![\w:/]):[a-z+-][\w+-]{1,40}:(?![\w:/])",  # :smile:
     IN_TEXT,
     r"&(?:[a-z][a-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",  # an entity in a message
     r"\\[nrt](?-i:(?![a-z]))",  # an escape that was left in a message

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from textwrap import shorten
 
-from docflat.formats.catalogues.messages import Message, has_tags, read_message, write_message
+from docflat.formats.catalogues.messages import Message, has_markup, read_message, write_message
 from docflat.formats.catalogues.surrogates import has_half
 from docflat.formats.inline_codes import skip_reason
 from docflat.formats.safe_reading import DEEPEST, Encoding, read_text
@@ -46,8 +46,8 @@ def _message(text: str) -> Message:
     """A string as a text, or, where it has tags, as a message of a program."""
     if has_half(text):
         return Message((Segment(text, skip_reason="half a character"),), (text,), ("", ""))
-    if has_tags(text):
-        return read_message(text)
+    if has_markup(text):
+        return read_message(text, bars=True)
     return Message((Segment(text, skip_reason=skip_reason(text)),), (text,), ("", ""))
 
 

@@ -12,7 +12,13 @@ from docflat.formats.line_breaking import choose_breaks, goes_on
 from docflat.formats.printf import IN_FORMATS
 from docflat.formats.segments import Segment, Span
 
-_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?(/?)>")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*|\d{1,3})(?:\s[^<>]*)?(/?)>")
+_CODE = re.compile(r"`[^`\n]{1,200}`")
+_LINK = re.compile(r"\[([^\[\]]{1,300})(\]\([^()\s]{1,500}\))")  # of Markdown; its address may be relative
+# Bars between texts: plural forms, "{0} no file|{1} one file|[2,*] many", or "Title | Site".
+_NUMBERS = r"(?:\{\d{1,6}\}|[\[\]](?:\d{1,9}|\*|-?Inf),(?:\d{1,9}|\*|\+?Inf)[\[\]])\s"
+_BAR = re.compile(rf"\{{[^{{}}]{{0,200}}\}}(?!\s)|`[^`\n]{{1,200}}`|<[^<>]{{1,500}}>|(\s?\|{{1,4}}\s?(?:{_NUMBERS})?)")
+_FIRST_NUMBERS = re.compile(_NUMBERS)
 _SINGLE = {"br", "hr", "img", "p", "li"}  # tags that may stand alone; others are words, as in "copy <file>"
 _MNEMONIC = re.compile(r"(?<!\S)[_&](?=[^\W\d_])(?!\w+;)")  # "_Open", "&Open": the key that chooses it in a menu
 _LABEL = 60  # characters of what may have one
@@ -33,7 +39,13 @@ _FORMATS = {
     "ruby-format": r"%\{[^{}]{1,80}\}|%<\w{1,80}>[-+ 0-9.]{0,8}[a-z]|\{\{[^{}]{1,80}\}\}",
 }
 # What is left of tags, and reStructuredText: literals, roles, references, substitutions. Sphinx writes PO files.
-_LITERAL = r"<[A-Za-z/][^<>]{0,80}>|``[^`]{1,500}``|:[\w:+.-]{1,80}:`[^`]{1,500}`|`[^`]{1,500}`__?|\|[\w-]{1,80}\|"
+_LITERAL = "|".join(
+    (
+        r"<[A-Za-z/][^<>]{0,80}>|</?\d{1,3}\s?/?>|``[^`]{1,500}``|:[\w:+.-]{1,80}:`[^`]{1,500}`|`[^`]{1,500}`__?",
+        r"`[^`\n]{1,200}`|\|[\w-]{1,80}\||\{\s?[\w.]{1,60}\s?\|[^{}]{1,80}\}",  # {count | number} of Angular
+        r"(?<![\w:]):[a-z_]{2,30}(?![\w:])",  # :count of Laravel
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -52,16 +64,21 @@ class Message:
     between: tuple[str, ...]
 
 
-def has_tags(text: str) -> bool:
-    return len(text) <= _LONGEST_MESSAGE and _TAG.search(text) is not None
+def has_markup(text: str) -> bool:
+    """Whether a text is more than words: tags, code, links of Markdown, or several texts with bars between them."""
+    if len(text) > _LONGEST_MESSAGE:
+        return False
+    return any(pattern.search(text) for pattern in (_TAG, _CODE, _LINK)) or "|" in text
 
 
-def read_message(text: str, flags: Collection[str] = ()) -> Message:
+def read_message(text: str, flags: Collection[str] = (), bars: bool = False) -> Message:
+    """bars: whether bars part texts; in reStructuredText, as many PO files have it, they do not."""
     if len(text) > _LONGEST_MESSAGE:
         return Message((Segment(text, (), f"longer than {_LONGEST_MESSAGE} characters"),), (text,), ("", ""))
     pattern = re.compile("|".join([*_formats(flags), _LITERAL]))
     raws, between, glue = [], [], ""
-    for part, is_text in _paragraphs(text):
+    lines = _paragraphs(text)
+    for part, is_text in (piece for line in lines for piece in _alternatives(*line)) if bars else lines:
         if is_text:
             raws.append(part)
             between.append(glue)
@@ -139,14 +156,28 @@ def _strip(text: str) -> Iterator[tuple[str, bool]]:
         yield text[start + len(inner) :], False
 
 
+def _alternatives(text: str, is_text: bool) -> Iterator[tuple[str, bool]]:
+    """A piece, cut at its bars; one that is in braces, code or a tag is none."""
+    bars = [match for match in _BAR.finditer(text) if match[1]] if is_text else []
+    if not bars:
+        yield text, is_text
+        return
+    first = _FIRST_NUMBERS.match(text)
+    place = first.end() if first else 0
+    yield text[:place], False
+    for match in bars:
+        yield from _strip(text[place : match.start()])
+        yield match[0], False
+        place = match.end()
+    yield from _strip(text[place:])
+
+
 def _read_part(part: str, pattern: re.Pattern[str]) -> Segment:
     tokens, place = [], 0
-    closed = {match[2] for match in _TAG.finditer(part) if match[1]}
-    for match in _TAG.finditer(part):
-        if match[2] in closed or match[3] or match[2].lower() in _SINGLE:
-            kind = "close" if match[1] else "point" if match[3] else "open"
-            tokens += [Token(part[place : match.start()], "text"), Token(match[0], kind, match[2])]
-            place = match.end()
+    for start, code in _codes(part):
+        if start >= place:
+            tokens += [Token(part[place:start], "text"), code]
+            place = start + len(code.raw)
     tokens.append(Token(part[place:], "text"))
     mark = _MNEMONIC.search(part) if len(part) <= _LABEL else None
     if mark and part.count(mark[0]) == 1:
@@ -161,6 +192,21 @@ def _read_part(part: str, pattern: re.Pattern[str]) -> Segment:
             spans.append(Span(a, b, None, opaque=True))
     spans.sort(key=lambda span: (span.start, -span.end))
     return Segment(text, tuple(spans), skip_reason(text))
+
+
+def _codes(part: str) -> list[tuple[int, Token]]:
+    """Tags, and the two halves of links, where they are; not what code shows of them."""
+    codes: list[tuple[int, Token]] = []
+    closed = {match[2] for match in _TAG.finditer(part) if match[1]}
+    for match in _TAG.finditer(part):
+        if match[2] in closed or match[3] or match[2].lower() in _SINGLE:
+            kind = "close" if match[1] else "point" if match[3] else "open"
+            codes.append((match.start(), Token(match[0], kind, match[2])))
+    for match in _LINK.finditer(part):
+        key = f"link {match.start()}"
+        codes += [(match.start(), Token("[", "open", key)), (match.start(2), Token(match[2], "close", key))]
+    shown = [match.span() for match in _CODE.finditer(part)] if codes else []
+    return sorted((code for code in codes if not any(a < code[0] < b for a, b in shown)), key=lambda code: code[0])
 
 
 def _cut(token: Token, mark: str) -> list[Token]:

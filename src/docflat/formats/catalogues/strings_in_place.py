@@ -27,7 +27,7 @@ class StringsInPlace:
     ) -> None:
         """write: what a string says, and how another one stood in its place, as the format writes it."""
         self.text, self.encoding, self.places, self.write = text, encoding, places, write
-        self.messages: list[Message] = [read_message(place.value, place.flags) for place in places]
+        self.messages: list[Message] = [read_message(place.value, place.flags, bars=True) for place in places]
         self.segments: Sequence[Segment] = [segment for message in self.messages for segment in message.segments]
 
     def render(self, segments: Sequence[Segment]) -> bytes:
