@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,39 @@ def test_a_new_model_of_han_says_that_it_has_inner_norms(trained: Trained):
     folder = trained("han") / "model"
     assert read_config(folder).options == {"inner_norms": True}
     assert load_model(folder).model.source_han.inner_norms
+
+
+def edit_json(path: Path, change: Callable[[Any], object]) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_a_model_of_han_that_does_not_name_its_inner_norms_is_known_by_its_weights(trained: Trained, tmp_path: Path):
+    """Such folders were written while the norms were new, and the option was not there yet."""
+    shutil.copytree(trained("han") / "model", tmp_path / "model")
+    edit_json(tmp_path / "model" / "config.json", lambda config: config["options"].clear())
+    assert read_config(tmp_path / "model").options == {"inner_norms": True}
+    before, now = (Translator.load(folder, device="cpu") for folder in (trained("han") / "model", tmp_path / "model"))
+    lines = SOURCES[0], SOURCES[0]
+    assert now.score(*lines) == before.score(*lines)
+
+
+def test_a_training_of_han_that_is_older_than_its_inner_norms_goes_on_without_them(
+    data: Path, sentence_model: Path, tmp_path: Path
+):
+    without = {"inner_norms": False}
+    run_training(data, tmp_path / "whole", second("han", sentence_model, options=without))
+    run_training(data, tmp_path / "older", second("han", sentence_model, options=without, max_steps=2))
+    (tmp_path / "older" / "stage-1" / "result.json").unlink()
+    edit_json(tmp_path / "older" / "recipe.json", lambda recipe: recipe["stages"][0]["options"].clear())
+    run_training(data, tmp_path / "older", second("han", sentence_model))
+    weights = [weights_of(checkpoint(tmp_path / name, 1, 4)) for name in ("whole", "older")]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    start = tmp_path / "older" / "model"
+    with pytest.raises(InputError, match=r"weights of han with inner_norms: false: \S+ does not fit$"):
+        run_training(data, tmp_path / "another", second("han", start))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -5,7 +5,7 @@ In comes a name of a recipe; out come the model it builds, the rows it reads and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,8 +50,9 @@ class System:
     recurrent: bool = True  # the decoder's self-attention may be a recurrence; else it sees single sentences by it
     vector_place: bool = False  # its rows have a place for a vector
     selections: tuple[SelectionName, ...] = ()  # what it reads of a side beside its rows
-    # Options that are younger than some model folders, with what those were made with: such folders do not name them.
-    formerly: Mapping[str, Any] = field(default_factory=dict)
+    # Switches that are younger than some model folders, which do not name them; each is on where a weight has this
+    # part in its name.
+    unnamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def model(self) -> type[Transformer]:
@@ -70,7 +71,11 @@ class System:
     def for_folder(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a new model as its folder names them, which an older folder does not."""
         options = self.read_options(settings)
-        return {**{key: getattr(options, key) for key in self.formerly}, **settings}
+        return {**{key: getattr(options, key) for key in self.unnamed}, **settings}
+
+    def by_weights(self, settings: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """The options of what has weights of these names, and may be older than some of the options."""
+        return {**{key: any(part in name for name in names) for key, part in self.unnamed.items()}, **settings}
 
     def check(self, sizes: ModelSizes, options: Options, file: str | None = None, where: str = "options") -> None:
         """Refuses options that a model of these sizes cannot have."""
@@ -168,7 +173,7 @@ SYSTEMS: dict[str, System] = {
             "local",
             "local",
             HANOptions,
-            formerly={"inner_norms": False},
+            unnamed={"inner_norms": ".word_query_norm."},
             needs_target=True,
             selections=("previous",),
             recurrent=False,

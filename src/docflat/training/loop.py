@@ -178,9 +178,9 @@ class StageTraining:
         # Now, not when the stage begins: a mistake in it should not show after hours of the stage before.
         sampling = self.stage.sampling
         self.times = data.train.times(sampling, f"stages[{number}].sampling") if sampling else None
-        self.config = ModelConfig(
-            self.stage.system, recipe.model, self.stage.options, self.rows, _languages(recipe, data.train)
-        )
+        names = self.checkpoints.weight_names() or self.stopped.weight_names()
+        options = self.system.by_weights(self.stage.options, names) if names else self.stage.options
+        self.config = ModelConfig(self.stage.system, recipe.model, options, self.rows, _languages(recipe, data.train))
         # Times the learning rate, for what the sentence model has. Where nothing was trained before, all is alike.
         factor = self.system.sentence_rate if self.stage.sentence_rate is None else self.stage.sentence_rate
         self.sentence_rate = 1.0 if number == 0 and self.stage.start is None else factor

@@ -13,6 +13,7 @@ from docflat.support.errors import InputError
 from docflat.support.json_files import read_json
 from docflat.support.strict_yaml import from_mapping
 from docflat.systems import find_system
+from docflat.weights.stored import stored_names
 
 if TYPE_CHECKING:
     from docflat.model.transformer import Transformer
@@ -64,6 +65,8 @@ def read_config(folder: Path) -> ModelConfig:
         raise InputError(f"not a docflat model of format {FORMAT}", path)
     config = from_mapping(ModelConfig, content, file=path)
     system = find_system(config.system, str(path))
-    options = {**system.formerly, **config.options}
+    options = config.options
+    if system.unnamed.keys() - options.keys():
+        options = system.by_weights(options, stored_names(folder / "model.safetensors"))
     system.check(config.sizes, system.read_options(options, str(path)), str(path))
     return replace(config, options=options, rows=system.rows_of(config.rows, "rows", str(path)))

@@ -125,8 +125,11 @@ def start_from(model: Transformer, path: Path, before: ModelConfig, now: ModelCo
     existing = model.state_dict()
     unknown = [name for name in weights if name not in existing or existing[name].shape != weights[name].shape]
     if unknown:
+        other = [f"{key}: {value!r}".lower() for key, value in before.options.items() if now.options.get(key) != value]
+        with_other = f" with {', '.join(other)}" if before.system == now.system and other else ""
         raise InputError(
-            f"cannot start {now.system} from these weights of {before.system}: {unknown[0]} does not fit", path
+            f"cannot start {now.system} from these weights of {before.system}{with_other}: {unknown[0]} does not fit",
+            path,
         )
     model.load_state_dict(weights, strict=False)
     if find_system(before.system).sentence_level and not find_system(now.system).sentence_level:
@@ -180,6 +183,11 @@ class Checkpoints:
     def steps(self) -> list[int]:
         names = (path.name.removeprefix("step-") for path in self.folder.glob("step-*"))
         return sorted(int(name) for name in names if name.isdigit())
+
+    def weight_names(self) -> set[str]:
+        """Of the newest, if there is any: by them an older training tells the options that it does not name."""
+        steps = self.steps()
+        return stored.stored_names(self.path(steps[-1]) / "model.safetensors") if steps else set()
 
     def save(self, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
         names: dict[Any, str] = {parameter: name for name, parameter in model.named_parameters()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +43,16 @@ def read_stored(path: Path) -> dict[str, Array]:
     for name, array in stored.items():
         _check_numbers(name, array, stored, path)
     return stored
+
+
+def stored_names(path: Path) -> set[str]:
+    """Of the same, without reading them; none where there are none, or what is there cannot be read."""
+    names: set[str] = set()
+    for file in [path] if path.exists() else int8_files.parts_of(path.parent):
+        check_ordinary(file, _MOST_BYTES)
+        with contextlib.suppress(OSError, SafetensorError), safe_open(file, framework="np") as stored:
+            names.update(stored.keys())
+    return names
 
 
 def _check_numbers(name: str, array: Array, stored: Mapping[str, Array], path: Path) -> None:
