@@ -69,10 +69,10 @@ def test_changes_are_shown_where_context_demanded_them_and_nowhere_else(
     shown = [line for line in capsys.readouterr().err.splitlines() if ", sentence " in line]
     decoder, subwords = translator.decoder, translator.model.subwords
     (edited,) = decoder.edit([subwords.encode_batch(CHAIN)], decoder.settings(mode="edit"))
-    demanded = [text for text, one in zip(CHAIN, edited, strict=True) if one.translation != one.draft]
+    demanded = [text for text, one in zip(CHAIN, edited, strict=True) if one.translation.tokens != one.draft.tokens]
     assert [line.split(": ", 1)[1] for line in shown] == demanded
     assert 0 < len(demanded) < len(CHAIN)
-    assert all(one.objections for one in edited if one.translation != one.draft)
+    assert all(one.objections for one in edited if one.translation.tokens != one.draft.tokens)
 
 
 def test_no_changes_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

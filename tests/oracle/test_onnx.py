@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -116,6 +117,26 @@ def test_search_is_torchs(variant: str, beam: int, batch_size: int) -> None:
         second = [one.second_pass(some_documents(), first, lambda _: None) for one in (ours, theirs)]
         assert second[0] == second[1]
         assert second[0] != first
+
+
+@pytest.mark.parametrize(("beam", "n_best"), [(4, 4), (4, 2), (6, 5)])
+def test_alternatives_are_torchs_and_change_nothing(beam: int, n_best: int) -> None:
+    engines = both("docflat-c")
+    found = [
+        passes(one, "docflat-c", beam=beam, n_best=n_best).drafts(some_documents(), lambda _: None) for one in engines
+    ]
+    alone = passes(engines[1], "docflat-c", beam=beam).drafts(some_documents(), lambda _: None)
+    for mine, other, best in zip(*(chain(*documents) for documents in (*found, alone)), strict=True):
+        assert len(mine.alternatives) == n_best - 1
+        for one, same in zip((mine, *mine.alternatives), (other, *other.alternatives), strict=True):
+            assert one.tokens == same.tokens
+            np.testing.assert_allclose(
+                [one.score, *one.log_probabilities], [same.score, *same.log_probabilities], **CLOSE
+            )
+        scores = [other.score, *(one.score for one in other.alternatives)]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(one.tokens) for one in (mine, *mine.alternatives)}) == n_best
+        assert replace(other, alternatives=[]) == best
 
 
 @pytest.mark.parametrize("variant", ["doc2doc", "docflat-c"])

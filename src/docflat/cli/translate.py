@@ -25,6 +25,7 @@ from docflat.cli.translate_files import check_options, settle_language, translat
 from docflat.cli.translate_jobs import Job, Output, plan_jobs
 from docflat.cli.translate_lines import ComparedLine, Limits
 from docflat.formats import FORMATS
+from docflat.support.atomic import is_through
 from docflat.support.console import progress, warn
 from docflat.support.console import shown as display
 from docflat.support.errors import InputError
@@ -93,6 +94,11 @@ def _add_lines(parser: ArgumentParser) -> None:
     limits = Limits()
     singly = "of lines: translate each by itself as soon as it comes, for whoever waits for it"
     parser.add_argument("--line-buffered", action="store_true", help=singly)
+    best = "of lines: write the N best translations of each, as Moses and Marian do: number of the line ||| "
+    best += "translation ||| F0= log-probability ||| score; in JSON lines as candidates (a beam of N or more)"
+    parser.add_argument("--n-best", type=whole(1), metavar="N", help=best)
+    scores = "of lines: JSON lines to write, a sentence each: its translations with log-probability and score"
+    parser.add_argument("--scores", type=Path, metavar="FILE", help=scores)
     add_number(parser, "--max-lines", limits.lines, "lines of a file, at most")
     add_number(parser, "--max-line-length", limits.line_length, "characters of a line, at most")
 
@@ -165,7 +171,7 @@ def _add_decoding(parser: ArgumentParser) -> None:
 # What is written depends on these, and on --model, --first-pass and --edit-with.
 _SHAPING = (
     *("mode", "tolerance", "edit_context", "global_context", "beam", "length_penalty", "window", "precision"),
-    *("no_repairs", "no_shortlist"),
+    *("no_repairs", "no_shortlist", "n_best"),
     *("lines", "keys", "columns", "redo", "max_cps", "max_cue_lines", "source_language", "target_language"),
     *("boundaries", "line_buffered"),
     *("keep_terms", "glossary", "docids", "starts"),
@@ -206,7 +212,8 @@ def run(arguments: Namespace) -> None:
     settle_language(arguments)
     jobs = plan_jobs(arguments)
     check_options(jobs, arguments)
-    _check_page(jobs, arguments)
+    _check_beside(arguments.side_by_side, "the page", jobs, arguments)
+    _check_beside(arguments.scores, "the scores", jobs, arguments)
     error = translate_files(jobs, arguments, load, show, settings, _shaping_options(arguments))
     if documents:
         shown = _compare(documents, load(), settings)
@@ -218,21 +225,24 @@ def run(arguments: Namespace) -> None:
         warn(f"{arguments.side_by_side} is not written: nothing was translated this time")
     elif arguments.changes:
         warn("there are no changes to show: nothing was translated this time")
+    if arguments.scores and not arguments.scores.exists() and error is None:
+        warn(f"{arguments.scores} is not written: nothing was translated this time")
     if error is not None:
         raise error
 
 
-def _check_page(jobs: Sequence[Job], arguments: Namespace) -> None:
+def _check_beside(path: Path | None, what: str, jobs: Sequence[Job], arguments: Namespace) -> None:
     """Made anew of the whole command: what an earlier run wrote may be replaced, but nothing else."""
-    page = arguments.side_by_side
-    if page is None:
+    if path is None:
         return
     files = [file for job in jobs for file in (job.file, job.out) if file]
     besides = (arguments.glossary, arguments.keep_terms, arguments.docids, arguments.starts)
     files += [file for file in besides if file]
-    if any(page.resolve() == file.resolve() for file in files):
-        raise InputError("the page would be written over a file of this translation", page)
-    check_file(page, files, arguments.force, makes_folder=True)
+    written = (arguments.side_by_side, arguments.scores)
+    files += [file for file in written if file is not None and file is not path]
+    if not is_through(path) and any(path.resolve() == file.resolve() for file in files):
+        raise InputError(f"{what} would be written over a file of this translation", path)
+    check_file(path, files, arguments.force, makes_folder=path is arguments.side_by_side)
 
 
 class _Loader:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from docflat.cli.outputs import check_file, check_stdout, identity
+from docflat.cli.translate_candidates import Wanted, check_wanted
 from docflat.cli.translate_jobs import Job
 from docflat.cli.translate_lines import ComparedLine, Limits, count_lines, translate_lines
 from docflat.formats import options_of
@@ -240,7 +241,8 @@ class _Runner:
 
         how = self.arguments.line_buffered
         repairs = translate_lines(
-            job.file, job.out, self.marking, self.load, done, see, self.settings, self.limits, how
+            *(job.file, job.out, self.marking, self.load, done, see, self.settings, self.limits, how),
+            Wanted(self.arguments.n_best, self.arguments.scores),
         )
         self.on_sentences(name, lines)
         warn_of_numbers(name, differing)
@@ -316,6 +318,9 @@ def check_options(jobs: Sequence[Job], arguments: Namespace) -> None:
         raise InputError("terms are kept in files of a format, not in text of a sentence a line", arguments.keep_terms)
     if arguments.glossary and any(job.lines for job in jobs):
         raise InputError("a glossary is for files of a format, not for text of a sentence a line", arguments.glossary)
+    check_wanted(
+        Wanted(arguments.n_best, arguments.scores), [job.lines for job in jobs], arguments.edit_with is not None
+    )
     used = {name for job in jobs if job.file and not job.lines for name in options_of(job.file)}
     languages = languages_of(arguments.model)
     if languages and arguments.target_language and arguments.target_language[:2].lower() != languages[1]:

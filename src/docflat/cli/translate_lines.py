@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from docflat.cli.translate_candidates import NOTHING_MORE, Found, Wanted, lines_of, open_scores
 from docflat.support.atomic import is_through, whole_file
 from docflat.support.console import shown
 from docflat.support.errors import InputError
@@ -54,43 +55,62 @@ def translate_lines(
     settings: dict[str, Any],
     limits: Limits,
     line_buffered: bool = False,
+    wanted: Wanted = NOTHING_MORE,
 ) -> Counter[str]:
     """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document.
 
-    line_buffered: each line by itself, as soon as it comes. The result: how many lines each repair changed.
+    line_buffered: each line by itself, as soon as it comes; wanted: more than translations. The result: how many
+    lines each repair changed.
     """
     from docflat.data.documents import read_source
     from docflat.data.tape import Tape
-    from docflat.translation.repairing import translate_and_repair
     from docflat.translation.source_language import LanguageCheck
 
     repairs: Counter[str] = Counter()
     if line_buffered:
         marking = ("lines", None, None)
-    with _open_output(out) as write, _open_input(file) as stream:
+    with _open_output(out) as write, _open_input(file) as stream, open_scores(wanted) as note:
         name = str(file or "<stdin>")
         tape = Tape(cast("BinaryIO", _Bounded(stream, name, limits.lines)), name)
         waiting: deque[Document] = deque()
         translator = load()
         check = LanguageCheck(name, translator.languages)
         documents = (_checked(one, file, limits) for one in read_source(cast("BinaryIO", tape), *marking))
-        translations = translate_and_repair(
+        translations = _candidates(
             translator,
             _sources(documents, waiting, check),
+            wanted,
             # Who types at a terminal need not wait for more than the end of a document.
             chunk=1 if line_buffered or (file is None and _is_typed()) else 2000,
             done=done,
             **settings,
         )
-        for repaired in translations:
-            document, translation = waiting.popleft(), [line.text for line in repaired]
-            repairs.update(name for line in repaired for name in line.repairs)
-            for line in tape.replace(document, translation):
+        for found in translations:
+            document = waiting.popleft()
+            best = [candidates[0] for candidates in found]
+            repairs.update(name for line in best for name in line.repairs)
+            for line in lines_of(tape, document, found, wanted):
                 write(line)
-            on_sentences([(source, target, True) for source, target in zip(document.source, translation, strict=True)])
+            note(document, found)
+            on_sentences([(source, target.text, True) for source, target in zip(document.source, best, strict=True)])
         for line in tape.rest():
-            write(line)
+            if wanted.n_best is None or tape.json:
+                write(line)
     return repairs
+
+
+def _candidates(
+    translator: Translator, documents: Iterable[list[str]], wanted: Wanted, **settings: Any
+) -> Iterator[Found]:
+    """Of each sentence; where nothing more is asked for, its translation alone."""
+    from docflat.translation.candidates import Candidate
+    from docflat.translation.repairing import translate_and_repair
+
+    if wanted:
+        yield from translator.candidates_of_documents(documents, n_best=wanted.n_best or 1, **settings)
+        return
+    for document in translate_and_repair(translator, documents, **settings):
+        yield [[Candidate(line.text, repairs=line.repairs)] for line in document]
 
 
 def _sources(documents: Iterable[Document], waiting: deque[Document], check: LanguageCheck) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,11 +37,13 @@ class Tape:
             self.lines.append(raw)
         return raw
 
-    def replace(self, document: Document, translation: list[str] | None) -> Iterator[str]:
+    def replace(
+        self, document: Document, translation: list[str] | None, candidates: Sequence[object] = ()
+    ) -> Iterator[str]:
         """The output lines up to the end of a document: as many as the input has.
 
         translation None: there is none. Its lines stay as they are, as the others keep their numbers; in JSON the
-        target is null.
+        target is null. candidates: of each sentence, which JSON gets besides.
         """
         sentences = document.source if translation is None else translation
         lines = sum(sentence.count("\n") + 1 for sentence in sentences)
@@ -57,9 +59,10 @@ class Tape:
         # A JSON line is a sentence or a whole document, and gets its target.
         record = json.loads(self.lines[0].decode("utf-8-sig"))
         whole = isinstance(record["source"], list)
-        for target in [translation] if whole else sentences:
+        for place, target in enumerate([translation] if whole else sentences):
             record = json.loads(self._take().decode("utf-8-sig"))
-            yield to_json({**record, "target": target if translation is not None else None})
+            more = {"candidates": candidates if whole else candidates[place]} if candidates else {}
+            yield to_json({**record, "target": target if translation is not None else None, **more})
 
     def rest(self) -> Iterator[str]:
         """The marks after the last document."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from docflat.data.rows import Ids
 from docflat.decoding.editing import EditedSentence
-from docflat.decoding.passes import Passes
+from docflat.decoding.passes import Passes, tokens_of
 from docflat.decoding.settings import EDIT_BEAM, DecodingSettings, Mode, check_mode
+from docflat.engines.engine import Hypothesis
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
 
@@ -65,8 +66,9 @@ class DocumentDecoder:
                 f"the engine {self.model.engine.name} has no global context 'partial'; that of torch has it: "
                 'docflat translate --engine torch, Translator.load(engine="torch")'
             )
-        if wanted["mode"] == "edit" and wanted.get("beam") is None:
-            wanted["beam"] = EDIT_BEAM
+        if wanted.get("beam") is None:
+            usual = EDIT_BEAM if wanted["mode"] == "edit" else DecodingSettings.beam
+            wanted["beam"] = max(usual, wanted.get("n_best") or 1)
         wanted["window"] = wanted.get("window") or self.model.config.rows.window or None
         if wanted["mode"] == "stream" and "batch" not in system.source + system.target:
             wanted["window"] = 1  # no other row is seen, so none is held
@@ -85,23 +87,27 @@ class DocumentDecoder:
         return "two-pass" if two_passes else "sequential"
 
     def decode(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Ids]]:
-        """The translations of documents, the way through them chosen by the settings."""
+        """The translations of documents."""
+        return tokens_of(self.search(documents, settings, done))
+
+    def search(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Hypothesis]]:
+        """The same, as the last search of each sentence left them; the way through is chosen by the settings."""
         passes = self.passes(settings)
         if settings.mode == "sentence":
-            return passes.sentence_by_sentence(documents, done)
+            return passes.drafts(documents, done)
         if settings.mode == "edit":
             return [[one.translation for one in document] for document in self.edit(documents, settings, done)]
         if settings.mode == "sequential":
-            return passes.sequential(documents, done)
+            return passes.search_in_order(documents, done)
         if settings.mode == "stream":
-            translations: list[list[Ids]] = [[] for _ in documents]
-            for number, ids in passes.stream(documents):
-                translations[number].append(ids)
-                done(int(bool(ids)))
+            translations: list[list[Hypothesis]] = [[] for _ in documents]
+            for number, one in passes.search_stream(documents):
+                translations[number].append(one)
+                done(int(bool(one.tokens)))
             return translations
         if not self.reads_target:
-            return passes.second_pass(documents, [[[] for _ in document] for document in documents], done)
-        return passes.second_pass(documents, self.first_translations(documents, settings, _steps_only(done)), done)
+            return passes.search_again(documents, [[[] for _ in document] for document in documents], done)
+        return passes.search_again(documents, self.first_translations(documents, settings, _steps_only(done)), done)
 
     def edit(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[EditedSentence]]:
         """Every sentence by itself, and again with its context where that objects to a token of the draft."""
@@ -110,7 +116,7 @@ class DocumentDecoder:
 
     def first_translations(self, documents: Documents, settings: DecodingSettings, done: Done) -> list[list[Ids]]:
         """The first of two passes: every sentence by itself, if another one reads its translation."""
-        alone = self.passes(replace(settings, mode="sentence"), self.first_pass)
+        alone = self.passes(replace(settings, mode="sentence", n_best=1), self.first_pass)
         with_readers = self._with_readers(documents)
         if self.first_pass is None or self.first_pass.subwords.hash == self.model.subwords.hash:
             return alone.sentence_by_sentence(with_readers, done)

@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docflat.data.rows import Ids
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A translation of a sentence by itself."""
-
-    tokens: Ids  # without the end; none of an empty sentence
-    log_probabilities: Sequence[float]  # of each token, and of the end
+from docflat.engines.engine import Hypothesis
 
 
 @dataclass(frozen=True)
@@ -33,12 +25,12 @@ class Objection:
 class EditedSentence:
     """A draft and what became of it."""
 
-    draft: Ids
+    draft: Hypothesis
     objections: Sequence[Objection]  # none: the draft stays
-    translation: Ids
+    translation: Hypothesis
 
 
-def find_objections(draft: Draft, in_context: Sequence[float], tolerance: float) -> list[Objection]:
+def find_objections(draft: Hypothesis, in_context: Sequence[float], tolerance: float) -> list[Objection]:
     """Where context takes more than `tolerance` nats; in_context: log-probabilities of each token, and of the end."""
     drops = (alone - there for alone, there in zip(draft.log_probabilities, in_context, strict=True))
     return [Objection(place, drop) for place, drop in enumerate(drops) if drop > tolerance]

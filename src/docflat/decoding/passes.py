@@ -1,6 +1,7 @@
 """Passes: the ways to go through a document with a beam search.
 
-Documents come as lists of sentences, sentences as lists of ids; so do their translations.
+Documents come as lists of sentences, sentences as lists of ids; so do their translations, or as what a search says of
+them: `Hypothesis`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import numpy as np
 from docflat.data.flat_layout import FlatSide, Layout, flatten_side, labels_of
 from docflat.data.row_settings import RowSettings
 from docflat.data.rows import Array, Ids, Rows, SentenceList, trim
-from docflat.decoding.editing import Draft, EditedSentence, Objection, find_objections
+from docflat.decoding.editing import EditedSentence, Objection, find_objections
 from docflat.decoding.scoring import score_target
 from docflat.decoding.settings import DecodingSettings
 from docflat.decoding.stream_windows import Window, lay_windows, show_once
-from docflat.engines.engine import Encoded, Engine, Hypothesis, ShownContext, TargetContext
+from docflat.engines.engine import NOTHING, Encoded, Engine, Hypothesis, ShownContext, TargetContext
 
 T = TypeVar("T")
 
@@ -34,16 +35,16 @@ class Passes:
 
     def sentence_by_sentence(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
         """Every sentence alone: no context of any kind. `done` hears how many sentences were translated."""
-        return [[draft.tokens for draft in document] for document in self.drafts(documents, done)]
+        return tokens_of(self.drafts(documents, done))
 
-    def drafts(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Draft]]:
-        """The same, with the log-probabilities of what was written."""
+    def drafts(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Hypothesis]]:
+        """The same, as they were searched."""
         walk = Walk(documents, context=0, window=1)
         empty = SentenceList([[]] * len(walk.source.ends))
         for batch in walk.batches(self.settings.batch_size):
             self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), empty, None)
             done(len(batch))
-        return walk.drafts()
+        return walk.translations()
 
     def second_pass(
         self,
@@ -52,6 +53,15 @@ class Passes:
         done: Callable[[int], None],
     ) -> list[list[Ids]]:
         """Every sentence with its context, whose translations are those of a first pass."""
+        return tokens_of(self.search_again(documents, first, done))
+
+    def search_again(
+        self,
+        documents: Sequence[Sequence[Ids]],
+        first: Sequence[Sequence[Ids]],
+        done: Callable[[int], None],
+    ) -> list[list[Hypothesis]]:
+        """The same, as they were searched."""
         walk, target = self._second_walk(documents, first)
         for batch in walk.batches(self.settings.batch_size):
             self._search_again(walk, batch, np.arange(len(batch)), self._encode(walk.source, batch), target)
@@ -59,16 +69,16 @@ class Passes:
         return walk.translations()
 
     def edit(
-        self, documents: Sequence[Sequence[Ids]], drafts: Sequence[Sequence[Draft]], done: Callable[[int], None]
+        self, documents: Sequence[Sequence[Ids]], drafts: Sequence[Sequence[Hypothesis]], done: Callable[[int], None]
     ) -> list[list[EditedSentence]]:
         """Every sentence again with its context where that objects to a token of its draft; the others stay.
 
         Drafts are scored and searched again in the same batches: what both read of the source is encoded once.
         """
-        first = [[draft.tokens for draft in document] for document in drafts]
+        first = tokens_of(drafts)
         walk, target = self._second_walk(documents, first, min(self.context, self.settings.edit_context))
-        walk.target = [ids for document in first for ids in document]
         alone = [draft for document in drafts for draft in document]
+        walk.target = list(alone)
         objections: list[list[Objection]] = [[] for _ in alone]
         # Twice as many rows, of which about half are searched again: a search is fast where it has many.
         for batch in walk.batches(2 * self.settings.batch_size):
@@ -84,7 +94,7 @@ class Passes:
             done(len(batch))
         return walk.by_document(
             [
-                EditedSentence(draft.tokens, against, translation)
+                EditedSentence(draft, against, translation)
                 for draft, against, translation in zip(alone, objections, walk.target, strict=True)
             ]
         )
@@ -123,13 +133,14 @@ class Passes:
         Of each token, and of the end; none of an empty sentence.
         """
         walk, target = self._second_walk(documents, first)
+        scores: list[list[float]] = [[] for _ in walk.target]
         for rows in walk.batches(self.settings.batch_size):
             side = self._target(target, rows)
             encoded = self._encode(walk.source, rows)
             scored = score_target(self.engine, encoded, side, labels_of(side, self.layout.eos))
             for sentence, one in zip(rows.sentence, scored, strict=True):
-                walk.log_probabilities[sentence] = one.log_probabilities
-        return walk.by_document(walk.log_probabilities)
+                scores[sentence] = one.log_probabilities
+        return walk.by_document(scores)
 
     def last_sentences(
         self, documents: Sequence[Sequence[Ids]], first: Sequence[Sequence[Ids]], done: Callable[[int], None]
@@ -142,10 +153,16 @@ class Passes:
         for batch in walk.batches(self.settings.batch_size):
             self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), target, None)
             done(len(batch))
-        return [document[-1] for document in walk.translations()]
+        return [document[-1].tokens for document in walk.translations()]
 
     def sequential(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
         """Every sentence with its context, whose translations are the final ones; documents go in lockstep."""
+        return tokens_of(self.search_in_order(documents, done))
+
+    def search_in_order(
+        self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]
+    ) -> list[list[Hypothesis]]:
+        """The same, as they were searched."""
         walk = Walk(documents, self.context, self.settings.window)
         walk.rows = trim(walk.rows, walk.source, SentenceList([[]] * len(walk.source.ends)), self.max_tokens)
         blocks = walk.blocks()
@@ -178,6 +195,11 @@ class Passes:
         Yields translations as they come, each with the number of its document. Documents are read as far as needed,
         so they may be endless.
         """
+        for number, translation in self.search_stream(documents):
+            yield number, translation.tokens
+
+    def search_stream(self, documents: Iterable[Iterable[Ids]]) -> Iterator[tuple[int, Hypothesis]]:
+        """The same, as they were searched."""
         waiting = enumerate(documents)
         windows: list[Window] = []
         while True:
@@ -189,10 +211,11 @@ class Passes:
             going = [window for window in windows if window.current]
             translations = iter(self._windows_in_lockstep(going) if going else ())
             for window in windows:
-                window.finish(next(translations) if window.current else [])
-                yield window.number, window.target[-1]
+                translation = next(translations) if window.current else NOTHING
+                window.finish(translation.tokens)
+                yield window.number, translation
 
-    def _windows_in_lockstep(self, windows: Sequence[Window]) -> list[Ids]:
+    def _windows_in_lockstep(self, windows: Sequence[Window]) -> list[Hypothesis]:
         """The translations of the current sentences."""
         sentences, translations, rows = lay_windows(windows)
         source, target = SentenceList(sentences), SentenceList(translations)
@@ -219,8 +242,7 @@ class Passes:
             context = TargetContext(self._target(target, so_far), last)
         encoded = encoded.take(current, so_far.context[last] + 1)
         lengths = [len(window.current) for window in windows]
-        hypotheses = self._translate(lengths, so_far.take(last), encoded, target, context)
-        return [hypothesis.tokens for hypothesis in hypotheses]
+        return self._translate(lengths, so_far.take(last), encoded, target, context)
 
     def _encode(self, source: SentenceList, rows: Rows) -> Encoded:
         return self.engine.encode(self._source(source, rows))
@@ -245,7 +267,7 @@ class Passes:
         lengths = (walk.source.ends[sentences + 1] - walk.source.ends[sentences]).tolist()
         hypotheses = self._translate(lengths, rows, encoded, target, context)
         for sentence, hypothesis in zip(sentences, hypotheses, strict=True):
-            walk.target[sentence], walk.log_probabilities[sentence] = hypothesis.tokens, hypothesis.log_probabilities
+            walk.target[sentence] = hypothesis
 
     def _translate(
         self,
@@ -259,7 +281,7 @@ class Passes:
         prefix = self._target(target, rows, prefix_only=True)
         limits = [self.engine.longest(length) for length in lengths]
         settings, beam = self.settings, (self.settings.beam, self.settings.length_penalty)
-        return self.engine.search(encoded, prefix, limits, *beam, context, settings.shortlist)
+        return self.engine.search(encoded, prefix, limits, *beam, context, settings.shortlist, settings.n_best)
 
 
 class Walk:
@@ -269,8 +291,7 @@ class Walk:
         sentences = [ids for document in documents for ids in document]
         self.sizes = np.array([len(document) for document in documents], dtype=np.int64)
         self.source = SentenceList(sentences)
-        self.target: list[Ids] = [[] for _ in sentences]
-        self.log_probabilities: list[list[float]] = [[] for _ in sentences]  # of the target's tokens and their ends
+        self.target = [NOTHING] * len(sentences)
         document = np.repeat(np.arange(len(documents)), self.sizes)
         number = np.arange(len(sentences))
         place = number - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
@@ -312,20 +333,21 @@ class Walk:
         for block in blocks:
             first = int((block.sentence - block.context).min())
             shift = len(texts) - first
-            texts += self.target[first : int(block.sentence[-1]) + 1]
+            texts += [one.tokens for one in self.target[first : int(block.sentence[-1]) + 1]]
             moved = replace(block, sentence=block.sentence + shift, context_end=block.context_end + shift)
             rows.append(moved)
         return SentenceList(texts), concatenate(rows)
 
-    def translations(self) -> list[list[Ids]]:
+    def translations(self) -> list[list[Hypothesis]]:
         return self.by_document(self.target)
-
-    def drafts(self) -> list[list[Draft]]:
-        return self.by_document(list(map(Draft, self.target, self.log_probabilities)))
 
     def by_document(self, sentences: Sequence[T]) -> list[list[T]]:
         bounds = np.cumsum([0, *self.sizes])
         return [list(sentences[a:b]) for a, b in pairwise(bounds)]
+
+
+def tokens_of(documents: Sequence[Sequence[Hypothesis]]) -> list[list[Ids]]:
+    return [[one.tokens for one in document] for document in documents]
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:

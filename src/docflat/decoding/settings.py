@@ -31,15 +31,18 @@ class DecodingSettings:
     tolerance: float = 0.3  # in nats: by how much context may lower the log-probability of a draft's token
     edit_context: int = 1  # sentences before each that are its local context, if the model takes so many
 
+    n_best: int = 1  # translations of a sentence that are told of, `Translator.candidates`; at most the beam
     shortlist: bool = True  # weigh only words that the source's can become, where the model's folder lists them
 
     def __post_init__(self) -> None:
         self._check_types()
-        for name in ("beam", "window", "batch_size"):
+        for name in ("beam", "window", "batch_size", "n_best"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
         if self.beam > WIDEST:
             raise InputError(f"beam must be at most {WIDEST}: wider ones only take memory")
+        if self.n_best > self.beam:
+            raise InputError(f"{self.n_best} translations of a sentence cannot be had of a beam of {self.beam}")
         if not (isfinite(self.length_penalty) and self.length_penalty >= 0):
             raise InputError("length_penalty must be finite and not negative")
         if self.edit_context < 0:

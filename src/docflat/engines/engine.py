@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from docflat.data.flat_layout import FlatSide
@@ -20,6 +20,16 @@ class Hypothesis:
     tokens: Ids  # without </s>
     score: float  # log-probability, that of </s> included, by length ** penalty
     log_probabilities: list[float]  # of each token, and of </s>
+    alternatives: Sequence[Hypothesis] = ()  # what else the search finished, the next best first; if it was asked for
+
+
+NOTHING = Hypothesis([], 0.0, [])  # of an empty sentence, which nobody searches
+
+
+def with_alternatives(finished: Sequence[Hypothesis], n_best: int) -> list[Hypothesis]:
+    """The best of each row, of n_best of every row, the best first; places that no hypothesis took are left out."""
+    rows = [finished[start : start + n_best] for start in range(0, len(finished), n_best)]
+    return [replace(row[0], alternatives=[one for one in row[1:] if one.tokens]) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -96,11 +106,13 @@ class Engine(Protocol):
         length_penalty: float,
         context: TargetContext | ShownContext | None = None,
         shortlist: bool = False,
+        n_best: int = 1,
     ) -> list[Hypothesis]:
-        """The best translation of each row.
+        """The best translation of each row, with the n_best - 1 after it as its alternatives.
 
         prefix: target rows up to the start symbol of their current sentence; limits: most tokens of each. shortlist:
-        weigh only words that the source's can become, where the engine knows them.
+        weigh only words that the source's can become, where the engine knows them. n_best: at most the beam; what is
+        best does not depend on it.
         """
 
     def score(self, encoded: Encoded, target: FlatSide, labels: Array) -> Array:

@@ -14,6 +14,7 @@ import torch
 from docflat.data.rows import Ids
 from docflat.decoding.document_decoder import DocumentDecoder, Documents, Done, ignore
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.engine import Hypothesis
 from docflat.evaluation.contrastive.examples import accuracies, is_right
 from docflat.evaluation.contrastive.scoring import score_examples
 from docflat.evaluation.discourse import DISCOURSE
@@ -36,11 +37,12 @@ class SharedFirstPass(DocumentDecoder):
     def first_translations(self, documents: Documents, settings: DecodingSettings, done: Done) -> list[list[Ids]]:
         return [[self.known[tuple(ids)] for ids in document] for document in documents]
 
-    def decode(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Ids]]:
-        translations = super().decode(documents, settings, done)
+    def search(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Hypothesis]]:
+        translations = super().search(documents, settings, done)
         if settings.mode == "sentence":
             for document, translation in zip(documents, translations, strict=True):
-                self.known.update(zip(map(tuple, document), translation, strict=True))
+                tokens = [one.tokens for one in translation]
+                self.known.update(zip(map(tuple, document), tokens, strict=True))
         return translations
 
     def save(self, path: Path) -> None:

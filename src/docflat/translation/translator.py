@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
-from unicodedata import normalize
 
 from docflat.data.rows import Ids
-from docflat.data.subwords import Subwords
 from docflat.decoding.document_decoder import DocumentDecoder
 from docflat.decoding.settings import DecodingSettings
 from docflat.engines import loading
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
-from docflat.support.punctuation import SENTENCE_ENDS, are_wide, between_sentences
+from docflat.support.punctuation import are_wide, between_sentences
+from docflat.translation.candidates import Candidate, candidates_of
+from docflat.translation.long_sentences import composed, split_long
 from docflat.translation.odd_characters import is_wordless, keep_odd, split_untranslatable, visible
 from docflat.translation.repairing import repair, translate_and_repair
+from docflat.translation.sentence_count import SentenceCount
 from docflat.translation.untranslatable import is_foreign
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from docflat.decoding.alignment import Aligner, Weights
     from docflat.editing.editor import Editor, Revision
     from docflat.translation.file_report import FileReport
-
-_BLANKS = re.compile(r"\s+")
 
 
 @dataclass(repr=False)
@@ -134,34 +132,61 @@ class Translator:
                 yield [sentence.text for sentence in sentences]
             return
         decoding = self.decoder.settings(**settings)
-        todo = iter(documents)
-        while True:
-            batch, count = [], 0
-            for document in todo:
-                batch.append(list(document))
-                count += len(batch[-1])
-                if count >= chunk:
-                    break
-            if not batch:
-                return
-            translations = self._translate_chunk(batch, decoding, done)
-            for document, translation in zip(batch, translations, strict=True):
-                assert len(document) == len(translation), "sentences in = sentences out"
+        for batch in _chunks(documents, chunk):
+            found = self._search_chunk(batch, decoding, done)
+            translations = [[candidates[0].text for candidates in document] for document in found]
+            if self._editor is not None:
+                pairs = [list(zip(*sides, strict=True)) for sides in zip(batch, translations, strict=True)]
+                translations = [[one.text for one in document] for document in self._editor.edit(pairs)]
             yield from translations
 
-    def _translate_chunk(
+    def candidates(self, sentences: Sequence[str], n_best: int = 5, **settings: Any) -> list[list[Candidate]]:
+        """The best translations of each sentence of a document, the best first, with their scores.
+
+        The first is what `translate` writes; of a sentence that is too long to be translated in one piece it is the
+        only one. In the modes edit and two-pass the others are those of the search that wrote the first. n_best: a
+        beam that is not chosen is at least as wide. Settings are those of `translate_documents`.
+        """
+        return next(self.candidates_of_documents([sentences], n_best=n_best, **settings))
+
+    def candidates_of_documents(
+        self,
+        documents: Iterable[Sequence[str]],
+        chunk: int = 2000,
+        done: Callable[[int], None] = lambda sentences: None,
+        repairs: bool = True,
+        **settings: Any,
+    ) -> Iterator[list[list[Candidate]]]:
+        """The same of documents as they come, as `translate_documents` does; settings: `n_best` too."""
+        if self.edit_with is not None:
+            raise InputError("a model that edits translations changes what was scored: there are no candidates of it")
+        decoding = self.decoder.settings(**settings)
+        languages = self.languages if repairs else None
+        for batch in _chunks(documents, chunk):
+            for document, found in zip(batch, self._search_chunk(batch, decoding, done), strict=True):
+                yield [
+                    [one.repaired(source, languages) for one in candidates]
+                    for source, candidates in zip(document, found, strict=True)
+                ]
+
+    def _search_chunk(
         self, documents: list[list[str]], settings: DecodingSettings, done: Callable[[int], None]
-    ) -> list[list[str]]:
-        written = iter(self._keep_odd(flat(documents), flat(self._decode(documents, settings, done)), settings))
-        translations = [list(islice(written, len(document))) for document in documents]
-        if self._editor is not None:
-            pairs = [list(zip(*sides, strict=True)) for sides in zip(documents, translations, strict=True)]
-            translations = [[one.text for one in document] for document in self._editor.edit(pairs)]
-        return translations
+    ) -> list[list[list[Candidate]]]:
+        found = self._decode(documents, settings, done)
+        best = [candidates[0].text for document in found for candidates in document]
+        written = iter(self._keep_odd(flat(documents), best, settings))
+        # Where the search lost what must stay, nothing that it finished is what was written after it.
+        return [
+            [
+                candidates if candidates[0].text == (text := next(written)) else [Candidate(text)]
+                for candidates in document
+            ]
+            for document in found
+        ]
 
     def _keep_odd(self, texts: Sequence[str], translations: Sequence[str], settings: DecodingSettings) -> list[str]:
         def translate(sentences: Sequence[str]) -> list[str]:
-            return flat(self._decode([[one] for one in sentences], settings))
+            return [candidates[0].text for (candidates,) in self._decode([[one] for one in sentences], settings)]
 
         return keep_odd(texts, translations, self.languages, translate)
 
@@ -170,21 +195,20 @@ class Translator:
         documents: list[list[str]],
         settings: DecodingSettings,
         done: Callable[[int], None] = lambda sentences: None,
-    ) -> list[list[str]]:
+    ) -> list[list[list[Candidate]]]:
         pieces = [[self._pieces(text) for text in document] for document in documents]
         source = [[ids for sentence in document for ids, _ in sentence] for document in pieces]
-        count = _SentenceCount(
-            sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done
-        )
-        target = self.decoder.decode(source, settings, count.add_pieces)
+        count = SentenceCount(sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done)
+        target = self.decoder.search(source, settings, count.add_pieces)
         count.finish()
-        translations = []
+        found: list[list[list[Candidate]]] = []
         for document, cut, translated in zip(documents, pieces, target, strict=True):
             each = iter(translated)
-            translations.append(
-                [self._join(text, parts, islice(each, len(parts))) for text, parts in zip(document, cut, strict=True)]
-            )
-        return translations
+            found.append([])
+            for text, parts in zip(document, cut, strict=True):
+                join, searched = partial(self._join, text, parts), list(islice(each, len(parts)))
+                found[-1].append(list(candidates_of(searched, join, settings.length_penalty)))
+        return found
 
     @cached_property
     def _editor(self) -> Editor | None:
@@ -330,53 +354,18 @@ class Translator:
         return [sentence.total for sentence in scored]
 
 
-class _SentenceCount:
-    """Counts sentences where a decoder counts the pieces that it gets.
-
-    It takes these in an order of its own, so how many sentences are whole is not known before the end: a share of
-    them is reported.
-    """
-
-    def __init__(self, sentences: int, pieces: int, done: Callable[[int], None]) -> None:
-        self.sentences, self.pieces, self.done = sentences, pieces, done
-        self.pieces_done = self.reported = 0
-
-    def add_pieces(self, pieces: int) -> None:
-        self.pieces_done += pieces
-        self._report(self.sentences * self.pieces_done // max(1, self.pieces))
-
-    def finish(self) -> None:
-        """Empty sentences are never heard of, and are done too."""
-        self._report(self.sentences)
-
-    def _report(self, sentences: int) -> None:
-        new, self.reported = sentences - self.reported, sentences
-        self.done(new)
-
-
-def composed(text: str, subwords: Subwords) -> str:
-    """Letters and their accents in one, unless the model learned them apart, as macOS writes them."""
-    whole = normalize("NFC", text)
-    return whole if whole != text and len(subwords.encode(whole)) <= len(subwords.encode(text)) else text
-
-
-def split_long(text: str, subwords: Subwords, limit: int) -> list[Ids]:
-    """The ids of a sentence; of one with more than `limit`, in pieces, cut after punctuation where possible."""
-    ids = subwords.encode(text)
-    if len(ids) <= limit:
-        return [ids]
-    text = text.strip()
-    blanks = list(_BLANKS.finditer(text))
-    if not blanks:  # one endless word
-        return [ids[start : start + limit] for start in range(0, len(ids), limit)]
-
-    def badness(blank: re.Match[str]) -> float:
-        before = text[blank.start() - 1]
-        penalty = 0.0 if before in SENTENCE_ENDS + ";:" else 0.3 if before == "," else 0.6
-        return penalty + abs(blank.start() / len(text) - 0.5)
-
-    cut = min(blanks, key=badness)
-    return split_long(text[: cut.start()], subwords, limit) + split_long(text[cut.end() :], subwords, limit)
+def _chunks(documents: Iterable[Sequence[str]], size: int) -> Iterator[list[list[str]]]:
+    """Whole documents, about `size` sentences of them at a time."""
+    batch: list[list[str]] = []
+    sentences = 0
+    for document in documents:
+        batch.append(list(document))
+        sentences += len(batch[-1])
+        if sentences >= size:
+            yield batch
+            batch, sentences = [], 0
+    if batch:
+        yield batch
 
 
 def flat(documents: Iterable[Iterable[str]]) -> list[str]:

@@ -113,9 +113,9 @@ def assert_alike(plain: Beam, found: Beam, rows: list[int]) -> None:
         expected, got = getattr(plain, name), getattr(found, name).cpu()
         assert torch.equal(got[step][there], expected[step][there]), name
         assert not got[step + 1 :].any(), "nothing is written ahead"
-    for name in ("live", "length", "finished", "best_length", "best_parent"):
+    for name in ("live", "length", "finished", "best_lengths", "best_parents"):
         assert torch.equal(getattr(found, name).cpu(), getattr(plain, name)), name
-    torch.testing.assert_close(found.best_score.cpu(), plain.best_score, rtol=1e-6, atol=1e-5)
+    torch.testing.assert_close(found.best_scores.cpu(), plain.best_scores, rtol=1e-6, atol=1e-5)
 
 
 CASES = [  # beam, limits, words, length penalty, type of the logits, how good ends are

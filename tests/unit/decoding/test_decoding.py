@@ -154,7 +154,8 @@ def test_a_large_beam_is_exhaustive_search(name: str) -> None:
         source = [rng.integers(MASK + 1, MASK + 1 + words, n).tolist() for n in (3, 2, 5)]
         side = make_side(Sentences(source), lone, layout, close=True)
         prefix = make_side(Sentences([[]] * 3), lone, layout, close=False)
-        found = {penalty: beam_search(model, model.encode(side), prefix, limits, 128, penalty) for penalty in penalties}
+        memory = model.encode(side)
+        found = {penalty: beam_search(model, memory, prefix, limits, 128, penalty, None, 5) for penalty in penalties}
         for row, limit in enumerate(limits):
             texts = [list(text) for n in range(1, limit + 1) for text in product(range(4, 4 + words), repeat=n)]
             numbers = np.arange(len(texts))
@@ -168,8 +169,11 @@ def test_a_large_beam_is_exhaustive_search(name: str) -> None:
             totals = [float(part.sum()) for part in log_probabilities.split([len(text) + 1 for text in texts])]
             for penalty in penalties:
                 scores = [total / (len(text) + 1) ** penalty for total, text in zip(totals, texts, strict=True)]
-                best = int(np.argmax(scores))
-                assert found[penalty][row].tokens == texts[best]
-                assert found[penalty][row].score == pytest.approx(scores[best], rel=1e-5)
-                lengths.add(len(texts[best]))
+                ranked = np.argsort(-np.array(scores), kind="stable")[:5].tolist()
+                best = found[penalty][row]
+                assert [one.tokens for one in (best, *best.alternatives)] == [texts[n] for n in ranked]
+                for one, n in zip((best, *best.alternatives), ranked, strict=True):
+                    assert one.score == pytest.approx(scores[n], rel=1e-5)
+                    assert sum(one.log_probabilities) == pytest.approx(totals[n], rel=1e-5)
+                lengths.add(len(best.tokens))
     assert len(lengths) > 1, "not always the shortest or the longest"

@@ -23,9 +23,10 @@ from conftest import (
 )
 from docflat.data.subwords import Subwords
 from docflat.decoding.document_decoder import DocumentDecoder
-from docflat.decoding.editing import Draft, Objection, find_objections
+from docflat.decoding.editing import Objection, find_objections
 from docflat.decoding.passes import Passes
 from docflat.decoding.settings import DecodingSettings
+from docflat.engines.engine import Hypothesis
 from docflat.engines.torch.engine import TorchEngine, on_torch
 from docflat.model.transformer import Transformer
 from docflat.support.errors import InputError
@@ -116,7 +117,7 @@ def test_sentences_to_which_context_objects_are_translated_as_if_all_were(varian
     told: list[int] = []
     for tolerance in (max(0.0, sorted(drops)[n] + 1e-6) for n in (3, 5, 7)):
         edited = passes_for(variant, tolerance=tolerance).edit(documents, drafts, told.append)
-        found = [one.translation for document in edited for one in document]
+        found = [one.translation.tokens for document in edited for one in document]
         expected = [
             new if drop > tolerance else old
             for drop, old, new in zip(drops, chain(*first), chain(*second), strict=True)
@@ -142,7 +143,7 @@ def test_with_less_context_context_objects_as_a_second_pass_with_as_much_sees_dr
         for draft, there, again, edited in zip(*document, strict=True):
             drops = [a - b for a, b in zip(draft.log_probabilities, there, strict=True)]
             assert [objection.drop for objection in edited.objections] == pytest.approx([d for d in drops if d > 0])
-            assert edited.translation == (again if edited.objections else draft.tokens)
+            assert edited.translation.tokens == (again if edited.objections else draft.tokens)
 
 
 def decoder_for(name: str, context_free: float = 0.5) -> DocumentDecoder:
@@ -179,7 +180,7 @@ def test_context_edits_where_it_lowers_a_token_by_more_than_the_tolerance(name: 
     )
     middle = (drops[len(drops) // 2 - 1] + drops[len(drops) // 2]) / 2
     edited = decoder.edit(documents, replace(settings, tolerance=max(0.0, middle)))
-    assert [[one.translation for one in document] for document in edited] == decoder.decode(
+    assert [[one.translation.tokens for one in document] for document in edited] == decoder.decode(
         documents, replace(settings, tolerance=max(0.0, middle))
     )
     for d, document in enumerate(edited):
@@ -190,14 +191,14 @@ def test_context_edits_where_it_lowers_a_token_by_more_than_the_tolerance(name: 
                 if alone - there > max(0.0, middle)
             ]
             assert [objection.place for objection in one.objections] == lower
-            assert one.draft == first[d][s]
-            assert one.translation == (second[d][s] if lower else first[d][s])
+            assert one.draft.tokens == first[d][s]
+            assert one.translation.tokens == (second[d][s] if lower else first[d][s])
     kept = [one for document in edited for one in document if not one.objections]
     assert 0 < len(kept) < 9
 
 
 def test_an_objection_says_how_much_less_likely_a_token_is() -> None:
-    draft = Draft([7, 8], [-0.1, -1.0, -0.2])
+    draft = Hypothesis([7, 8], -1.3 / 3, [-0.1, -1.0, -0.2])
     assert find_objections(draft, [-0.9, -0.2, -0.6], 0.5) == [Objection(0, pytest.approx(0.8))]
     assert find_objections(draft, [-0.1, -1.0, -0.2], 0.0) == []
 

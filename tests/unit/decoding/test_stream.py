@@ -73,7 +73,15 @@ class Forced:
         self.logits: list[Tensor] = []  # a sentence each: (tokens + 1, text_size)
 
     def __call__(
-        self, model: Transformer, memory: Any, prefix: Side, limits: Any, beam: int, penalty: float, context: Any
+        self,
+        model: Transformer,
+        memory: Any,
+        prefix: Side,
+        limits: Any,
+        beam: int,
+        penalty: float,
+        context: Any,
+        *_: Any,
     ) -> list[Hypothesis]:
         tokens = next(self.todo)
         state, logits = model.start_decoding(memory, prefix, 1, context)

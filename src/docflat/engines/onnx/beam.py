@@ -1,4 +1,4 @@
-"""The live hypotheses of a batch of rows, and the best finished one of each row. As engines/torch/beam.py, in numpy."""
+"""The live hypotheses of a batch of rows, and the best finished ones. As engines/torch/beam.py, in numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from docflat.data.rows import Array
-from docflat.engines.engine import Hypothesis
+from docflat.engines.engine import Hypothesis, with_alternatives
 
 NEVER = np.float32(-np.inf)
 
@@ -15,10 +15,10 @@ NEVER = np.float32(-np.inf)
 class Beam:
     """Hypothesis 0 of a row is its best."""
 
-    def __init__(self, limits: Sequence[int], size: int, length_penalty: float, eos: int) -> None:
-        """limits: most tokens of each row."""
+    def __init__(self, limits: Sequence[int], size: int, length_penalty: float, eos: int, n_best: int = 1) -> None:
+        """limits: most tokens of each row; n_best: finished ones that are kept, at most `size`."""
         rows = len(limits)
-        self.size, self.length_penalty, self.eos = size, length_penalty, eos
+        self.size, self.length_penalty, self.eos, self.n_best = size, length_penalty, eos, n_best
         self.limits = np.array(limits, dtype=np.int64)
         self.length = 0  # of the live hypotheses
         self.scores = np.full((rows, size), NEVER)  # their log-probabilities, the best first
@@ -29,8 +29,8 @@ class Beam:
         self.parents, self.words = (np.zeros((steps, rows, size), dtype=np.int64) for _ in range(2))
         self.totals = np.zeros((steps, rows, size), dtype=np.float32)
         self.finished = np.zeros(rows, dtype=np.int64)  # how many
-        self.best_score = np.full(rows, -np.inf)
-        self.best_length, self.best_parent = np.zeros_like(self.finished), np.zeros_like(self.finished)
+        self.best_scores = np.full((rows, n_best), -np.inf)  # of the finished ones, the best first
+        self.best_lengths, self.best_parents = (np.zeros((rows, n_best), dtype=np.int64) for _ in range(2))
 
     def expand(self, best: Array, words: Array, ends: Array) -> tuple[Array, Array]:
         """Grow by a token: which hypothesis each one goes on from, and its newest token, (rows, size) each.
@@ -70,27 +70,32 @@ class Beam:
         some = np.flatnonzero(ended.any(1))
         if not len(some):
             return
-        first = ended[some].argmax(1)  # they are all of one length, and the best comes first
-        score = self._score(top[some, first], self.length + 1)
-        better = score > self.best_score[some]
-        some, first, score = some[better], first[better], score[better]
-        self.best_score[some], self.best_length[some] = score, self.length
-        self.best_parent[some] = parents[some, first]
+        row = some[:, None]
+        new = np.argsort(~ended[some], axis=1, kind="stable")[:, : self.n_best]  # they are of one length, in order
+        new_scores = np.where(ended[row, new], self._score(top[row, new], self.length + 1), -np.inf)
+        scores = np.concatenate([self.best_scores[some], new_scores], axis=1)
+        kept = np.argsort(-scores, axis=1, kind="stable")[:, : self.n_best]
+        lengths, those = np.full_like(new, self.length), parents[row, new]
+        for noted, newest in ((self.best_lengths, lengths), (self.best_parents, those)):
+            noted[some] = np.take_along_axis(np.concatenate([noted[some], newest], axis=1), kept, axis=1)
+        self.best_scores[some] = np.take_along_axis(scores, kept, axis=1)
         self.finished += ended.sum(1)
 
     def _score(self, log_probability: Array, length: Array | int) -> Array:
         return log_probability.astype(np.float64) / np.asarray(length, dtype=np.float64) ** self.length_penalty
 
     def _done(self) -> Array:
-        """No live hypothesis can win any more, or enough are finished and the best of them leads: (rows,)."""
+        """No live hypothesis can come among the best any more, or enough are finished and the best leads: (rows,)."""
         best = self.scores[:, 0]
-        leading = (self.finished >= self.size) & (self.best_score >= self._score(best, self.length))
-        out_of_reach = self.best_score >= self._score(best, self.limits + 1)
-        return (self.finished > 0) & (leading | out_of_reach) | ~(best > NEVER)  # no number is no reason to go on
+        leading = (self.finished >= self.size) & (self.best_scores[:, 0] >= self._score(best, self.length))
+        out_of_reach = self.best_scores[:, -1] >= self._score(best, self.limits + 1)
+        return leading | out_of_reach | ~(best > NEVER)  # no number is no reason to go on
 
     def best(self, rows: Array) -> list[Hypothesis]:
-        """Of these rows."""
-        lengths, k, scores = self.best_length[rows], self.best_parent[rows], self.best_score[rows]
+        """Of these rows, each with its alternatives."""
+        noted = (self.best_lengths, self.best_parents, self.best_scores)
+        lengths, k, scores = (each[rows].ravel() for each in noted)
+        rows = np.repeat(rows, self.n_best)
         steps = int(lengths.max(initial=0))
         tokens = np.zeros((len(rows), steps), dtype=np.int64)
         so_far = np.zeros((len(rows), steps + 1))  # log-probabilities from the start, 0 before the first token
@@ -98,10 +103,11 @@ class Beam:
             tokens[:, step] = self.words[step, rows, k]
             so_far[:, step + 1] = self.totals[step, rows, k]
             k = np.where(lengths > step, self.parents[step, rows, k], k)
-        return [
+        found = [
             self._hypothesis(tokens[n, :length].tolist(), float(scores[n]), so_far[n, : length + 1])
             for n, length in enumerate(lengths)
         ]
+        return with_alternatives(found, self.n_best)
 
     def _hypothesis(self, tokens: list[int], score: float, so_far: Array) -> Hypothesis:
         """so_far (tokens + 1,): log-probabilities from the start, before the first token and after each."""
@@ -112,5 +118,5 @@ class Beam:
         """Go on with these rows only."""
         self.limits, self.scores, self.live = self.limits[rows], self.scores[rows], self.live[rows]
         self.parents, self.words, self.totals = self.parents[:, rows], self.words[:, rows], self.totals[:, rows]
-        self.finished, self.best_score = self.finished[rows], self.best_score[rows]
-        self.best_length, self.best_parent = self.best_length[rows], self.best_parent[rows]
+        self.finished, self.best_scores = self.finished[rows], self.best_scores[rows]
+        self.best_lengths, self.best_parents = self.best_lengths[rows], self.best_parents[rows]

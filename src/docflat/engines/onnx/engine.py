@@ -186,12 +186,13 @@ class OnnxEngine:
         length_penalty: float,
         context: TargetContext | ShownContext | None = None,
         shortlist: bool = False,
+        n_best: int = 1,
     ) -> list[Hypothesis]:
         assert isinstance(encoded, Memory)
         assert not isinstance(context, ShownContext)  # which is of engines that keep rows
         vocabulary = self.vocabulary
         others = self._others(prefix, context)
-        hypotheses = Beam(limits, beam, length_penalty, vocabulary.eos)
+        hypotheses = Beam(limits, beam, length_penalty, vocabulary.eos, n_best)
         head = self._head(encoded.tokens, shortlist)
         words = vocabulary.text_size if head.shortlist is None else head.shortlist.count
         # Twice the beam: even if each hypothesis ends, beam others are left to go on.

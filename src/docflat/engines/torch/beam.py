@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from docflat.data.rows import Array, Ids
-from docflat.engines.engine import Hypothesis
+from docflat.engines.engine import Hypothesis, with_alternatives
 from docflat.model.cache.fixed_keys import Change
 from docflat.model.layers import is_recent
 from docflat.model.sizes import Vocabulary
@@ -67,13 +67,20 @@ def best_words(logits: Tensor, count: int, vocabulary: Vocabulary) -> tuple[Tens
 
 
 class Beam:
-    """The live hypotheses of a batch of rows, and the best finished one of each row."""
+    """The live hypotheses of a batch of rows, and the best finished ones of each row."""
 
     def __init__(
-        self, limits: Sequence[int], size: int, length_penalty: float, vocabulary: Vocabulary, device: torch.device
+        self,
+        limits: Sequence[int],
+        size: int,
+        length_penalty: float,
+        vocabulary: Vocabulary,
+        device: torch.device,
+        n_best: int = 1,
     ) -> None:
-        """limits: most tokens of each row."""
+        """limits: most tokens of each row; n_best: finished ones that are kept, at most `size`."""
         rows = len(limits)
+        self.n_best = n_best
         self.size, self.length_penalty, self.vocabulary = size, length_penalty, vocabulary
         self.limits = torch.tensor(limits, device=device)
         self.length = torch.zeros(1, dtype=torch.long, device=device)  # of the live hypotheses
@@ -85,8 +92,11 @@ class Beam:
         self.parents, self.words = (torch.zeros(steps, rows, size, dtype=torch.long, device=device) for _ in range(2))
         self.totals = torch.zeros(steps, rows, size, device=device)  # its log-probability from the start
         self.finished = torch.zeros(rows, dtype=torch.long, device=device)  # how many
-        self.best_score = torch.full((rows,), NEVER, dtype=torch.float64, device=device)
-        self.best_length, self.best_parent = torch.zeros_like(self.finished), torch.zeros_like(self.finished)
+        # Of the finished ones, the best first.
+        self.best_scores = torch.full((rows, n_best), NEVER, dtype=torch.float64, device=device)
+        self.best_lengths, self.best_parents = (
+            torch.zeros(rows, n_best, dtype=torch.long, device=device) for _ in range(2)
+        )
 
     def expand(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Grow by a token: which hypothesis each one goes on from, and its newest token, (rows, beam) each.
@@ -128,8 +138,8 @@ class Beam:
         return parents, words
 
     def has_kernels(self, logits: Tensor) -> bool:
-        """Not for a large beam or a small vocabulary, nor on an old GPU."""
-        if beam_kernels is None or not logits.is_cuda or not is_recent(logits.device):
+        """Not for a large beam or a small vocabulary, nor on an old GPU, nor where more than the best is asked for."""
+        if beam_kernels is None or not logits.is_cuda or not is_recent(logits.device) or self.n_best > 1:
             return False
         return self.size <= int(beam_kernels.MOST) and logits.shape[-1] >= 8 * self.size * GPU_STRETCH
 
@@ -149,43 +159,49 @@ class Beam:
     def _finish(self, top: Tensor, parents: Tensor, ended: Tensor) -> None:
         """Note the best of the hypotheses that end here, of rows that are still searched; (rows, candidates) each."""
         ended = (ended & top.isfinite() & self.live[:, None])[:, : self.size]
-        first = ended & (ended.cumsum(1) == 1)  # they are all of one length, and the best comes first
-        total, parent = ((x[:, : self.size] * first).sum(1) for x in (top.nan_to_num(neginf=0.0), parents))
-        score = self._score(total, self.length + 1)
-        better = first.any(1) & (score > self.best_score)
-        self.best_score.copy_(torch.where(better, score, self.best_score))
-        self.best_length.copy_(torch.where(better, self.length, self.best_length))
-        self.best_parent.copy_(torch.where(better, parent, self.best_parent))
+        # They are all of one length, and in order.
+        new = (~ended).to(torch.uint8).sort(dim=1, stable=True).indices[:, : self.n_best]
+        total, parent, among = (x.gather(1, new) for x in (top[:, : self.size], parents[:, : self.size], ended))
+        scores = self._score(total, self.length + 1).masked_fill(~among, NEVER)
+        scores = torch.cat([self.best_scores, scores], dim=1)
+        scores, kept = (x[:, : self.n_best] for x in scores.sort(dim=1, descending=True, stable=True))
+        for noted, newest in ((self.best_lengths, self.length.expand_as(new)), (self.best_parents, parent)):
+            noted.copy_(torch.cat([noted, newest], dim=1).gather(1, kept))
+        self.best_scores.copy_(scores)
         self.finished += ended.sum(1)
 
     def _score(self, log_probability: Tensor, length: Tensor) -> Tensor:
         return log_probability.double() / length.double() ** self.length_penalty
 
     def _done(self) -> Tensor:
-        """No live hypothesis can win any more, or enough are finished and the best of them leads: (rows,).
+        """No live hypothesis can come among the best any more, or enough are finished and the best leads: (rows,).
 
         Enough alone would not do: a model that is sure of itself leaves only bad hypotheses to end early, and they
-        would crowd out the good one.
+        would crowd out the good one. Which one is best does not depend on how many are asked for: once it is found,
+        others are only waited for.
         """
         best = self.scores[:, 0]
-        leading = (self.finished >= self.size) & (self.best_score >= self._score(best, self.length))
-        out_of_reach = self.best_score >= self._score(best, self.limits + 1)
-        return (self.finished > 0) & (leading | out_of_reach) | ~(best > NEVER)  # no number is no reason to go on
+        leading = (self.finished >= self.size) & (self.best_scores[:, 0] >= self._score(best, self.length))
+        out_of_reach = self.best_scores[:, -1] >= self._score(best, self.limits + 1)
+        return leading | out_of_reach | ~(best > NEVER)  # no number is no reason to go on
 
     def best(self, rows: Sequence[int]) -> list[Hypothesis]:
-        """Of these rows."""
+        """Of these rows, each with its alternatives."""
         index = torch.tensor(rows, dtype=torch.long, device=self.live.device)
-        lengths, k, scores = (x[index].cpu().numpy() for x in (self.best_length, self.best_parent, self.best_score))
+        noted = (self.best_lengths, self.best_parents, self.best_scores)
+        lengths, k, scores = (x[index].cpu().numpy().ravel() for x in noted)
         steps = int(lengths.max(initial=0))
         parents, words, totals = (x[:steps].cpu().numpy() for x in (self.parents, self.words, self.totals))
-        tokens, which = np.zeros((len(rows), steps), dtype=np.int64), np.array(rows, dtype=np.int64)
-        so_far = np.zeros((len(rows), steps + 1))  # log-probabilities from the start, 0 before the first token
+        which = np.repeat(np.array(rows, dtype=np.int64), self.n_best)
+        tokens = np.zeros((len(which), steps), dtype=np.int64)
+        so_far = np.zeros((len(which), steps + 1))  # log-probabilities from the start, 0 before the first token
         for step in reversed(range(steps)):  # back along all paths at once, as far as they have got
             tokens[:, step] = words[step, which, k]
             so_far[:, step + 1] = totals[step, which, k]
             k = np.where(lengths > step, parents[step, which, k], k)
         ends = zip(tokens, lengths, scores.tolist(), so_far, strict=True)
-        return [self._hypothesis(text[:end].tolist(), score, sums[: end + 1]) for text, end, score, sums in ends]
+        found = [self._hypothesis(text[:end].tolist(), score, sums[: end + 1]) for text, end, score, sums in ends]
+        return with_alternatives(found, self.n_best)
 
     def _hypothesis(self, tokens: Ids, score: float, so_far: Array) -> Hypothesis:
         """so_far (tokens + 1,): log-probabilities from the start, before the first token and after each."""
@@ -195,13 +211,13 @@ class Beam:
     def select_rows(self, rows: Tensor) -> None:
         self.limits, self.scores, self.live = self.limits[rows], self.scores[rows], self.live[rows]
         self.parents, self.words, self.totals = self.parents[:, rows], self.words[:, rows], self.totals[:, rows]
-        self.finished, self.best_score = self.finished[rows], self.best_score[rows]
-        self.best_length, self.best_parent = self.best_length[rows], self.best_parent[rows]
+        self.finished, self.best_scores = self.finished[rows], self.best_scores[rows]
+        self.best_lengths, self.best_parents = self.best_lengths[rows], self.best_parents[rows]
 
     def map_tensors(self, change: Change) -> None:
         """Put another tensor into the place of every one."""
         self.limits, self.length, self.scores = change(self.limits), change(self.length), change(self.scores)
         self.live, self.totals = change(self.live), change(self.totals)
         self.parents, self.words = change(self.parents), change(self.words)
-        self.finished, self.best_score = change(self.finished), change(self.best_score)
-        self.best_length, self.best_parent = change(self.best_length), change(self.best_parent)
+        self.finished, self.best_scores = change(self.finished), change(self.best_scores)
+        self.best_lengths, self.best_parents = change(self.best_lengths), change(self.best_parents)

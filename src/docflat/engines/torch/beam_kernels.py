@@ -238,7 +238,7 @@ def merge(
     parents = torch.empty(rows, size, dtype=torch.long, device=found.device)
     newest = torch.empty_like(parents) if newest is None else newest
     state = (beam.limits, beam.length, beam.scores, beam.live.view(torch.uint8), beam.finished)
-    best = (beam.best_score, beam.best_length, beam.best_parent)
+    best = (beam.best_scores, beam.best_lengths, beam.best_parents)  # (rows, 1) each
     assert all(x.is_contiguous() for x in (found, words, *state, *best, newest))
     _merge_kernel[(rows,)](
         found, words, *state, *best, beam.parents, beam.words, parents, newest, found if bias is None else bias,

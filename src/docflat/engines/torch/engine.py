@@ -106,6 +106,7 @@ class TorchEngine:
         length_penalty: float,
         context: TargetContext | ShownContext | None = None,
         shortlist: bool = False,
+        n_best: int = 1,
     ) -> list[Hypothesis]:
         assert isinstance(encoded, EncodedMemory)
         others: GlobalContext | CachedContext | None = None
@@ -113,7 +114,8 @@ class TorchEngine:
             others = GlobalContext(self._side(context.side), moved(context.row, self.device))
         elif context is not None:
             others = CachedContext(context.rows)
-        return beam_search(self.model, encoded.memory, self._side(prefix), limits, beam, length_penalty, others)
+        side = self._side(prefix)
+        return beam_search(self.model, encoded.memory, side, limits, beam, length_penalty, others, n_best)
 
     @torch.inference_mode()
     def score(self, encoded: Encoded, target: FlatSide, labels: Array) -> Array:

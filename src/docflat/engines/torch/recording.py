@@ -59,7 +59,7 @@ class Recorder(threading.local):
         tensors, beam, model = search.tensors(), search.beam, search.model
         shapes = tuple((tensor.shape, tensor.dtype) for tensor in tensors)
         weights = tuple(weight.data_ptr() for weight in model.parameters())
-        key = (beam.size, beam.length_penalty, model.training, weights, shapes)
+        key = (beam.size, beam.length_penalty, beam.n_best, model.training, weights, shapes)
         known = self.recordings.setdefault(model, OrderedDict())
         keep = keep and not torch.is_autocast_enabled("cuda")  # it makes copies of weights that do not outlive it
         if keep and key in known:

@@ -37,11 +37,12 @@ class Search:
         beam: int,
         length_penalty: float,
         context: GlobalContext | CachedContext | None,
+        n_best: int = 1,
     ) -> None:
         self.model = model
         self.state: Decoding
         self.state, logits = model.start_decoding(memory, prefix, beam, context)
-        self.beam = Beam(limits, beam, length_penalty, model.vocabulary, logits.device)
+        self.beam = Beam(limits, beam, length_penalty, model.vocabulary, logits.device, n_best)
         self.rows = list(range(len(limits)))  # which row each row of the tensors is
         self.finished: dict[int, Hypothesis] = {}  # by row
         parents, self.words = self.beam.expand(logits[:, None])
@@ -126,6 +127,7 @@ def beam_search(
     beam: int,
     length_penalty: float,
     context: GlobalContext | CachedContext | None = None,
+    n_best: int = 1,
 ) -> list[Hypothesis]:
     """Translate the rows of an encoded batch; limits: most tokens of each row."""
     device = model.embedding.weight.device
@@ -136,7 +138,7 @@ def beam_search(
         on_stream = torch.cuda.stream(stream)
     try:
         with on_stream:
-            search = Search(model, memory, prefix, limits, beam, length_penalty, context)
+            search = Search(model, memory, prefix, limits, beam, length_penalty, context, n_best)
             if device.type == "cuda" and recorder.works and search.state.stays:
                 search.run_in_place(recorder.record)
             else:
