@@ -52,6 +52,12 @@ def lines_of(tape: Tape, document: Document, found: Found, wanted: Wanted) -> It
                 yield f"{line} ||| {one.text} ||| F0= {_number(one.log_probability)} ||| {_number(one.score)}"
 
 
+def lines_after(tape: Tape, wanted: Wanted) -> Iterator[str]:
+    """The marks after the last document, which lists of translations do not have."""
+    if wanted.n_best is None or tape.json:
+        yield from tape.rest()
+
+
 def _number(value: float | None) -> str:
     return "0" if value is None else f"{value:.6f}"
 

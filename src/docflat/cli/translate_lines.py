@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from docflat.cli.translate_candidates import NOTHING_MORE, Found, Wanted, lines_of, open_scores
+from docflat.cli.translate_candidates import NOTHING_MORE, Found, Wanted, lines_after, lines_of, open_scores
 from docflat.support.atomic import is_through, whole_file
 from docflat.support.console import shown
 from docflat.support.errors import InputError
@@ -86,16 +86,14 @@ def translate_lines(
             **settings,
         )
         for found in translations:
-            document = waiting.popleft()
-            best = [candidates[0] for candidates in found]
+            document, best = waiting.popleft(), [candidates[0] for candidates in found]
             repairs.update(name for line in best for name in line.repairs)
             for line in lines_of(tape, document, found, wanted):
                 write(line)
             note(document, found)
             on_sentences([(source, target.text, True) for source, target in zip(document.source, best, strict=True)])
-        for line in tape.rest():
-            if wanted.n_best is None or tape.json:
-                write(line)
+        for line in lines_after(tape, wanted):
+            write(line)
     return repairs
 
 

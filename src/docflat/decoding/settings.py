@@ -56,7 +56,7 @@ class DecodingSettings:
     def _check_types(self) -> None:
         """A program may pass anything; numpy's numbers are numbers too."""
         kinds = (
-            ("whole number", Integral, ("beam", "window", "batch_size", "edit_context")),
+            ("whole number", Integral, ("beam", "window", "batch_size", "edit_context", "n_best")),
             ("number", Real, ("length_penalty", "tolerance")),
         )
         for what, kind, names in kinds:
