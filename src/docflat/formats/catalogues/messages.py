@@ -17,7 +17,7 @@ _CODE = re.compile(r"`[^`\n]{1,200}`")
 _LINK = re.compile(r"\[([^\[\]]{1,300})(\]\([^()\s]{1,500}\))")  # of Markdown; its address may be relative
 # Bars between texts: plural forms, "{0} no file|{1} one file|[2,*] many", or "Title | Site".
 _NUMBERS = r"(?:\{\d{1,6}\}|[\[\]](?:\d{1,9}|\*|-?Inf),(?:\d{1,9}|\*|\+?Inf)[\[\]])\s"
-_BAR = re.compile(rf"\{{[^{{}}]{{0,200}}\}}(?!\s)|`[^`\n]{{1,200}}`|<[^<>]{{1,500}}>|(\s?\|{{1,4}}\s?(?:{_NUMBERS})?)")
+_BAR = re.compile(rf"\{{[^{{}}]{{0,200}}\}}|`[^`\n]{{1,200}}`|<[^<>]{{1,500}}>|(\s?\|{{1,4}}\s?(?:{_NUMBERS})?)")
 _FIRST_NUMBERS = re.compile(_NUMBERS)
 _SINGLE = {"br", "hr", "img", "p", "li"}  # tags that may stand alone; others are words, as in "copy <file>"
 _MNEMONIC = re.compile(r"(?<!\S)[_&](?=[^\W\d_])(?!\w+;)")  # "_Open", "&Open": the key that chooses it in a menu
