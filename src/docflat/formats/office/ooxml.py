@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from docflat.formats.office.index_entries import IndexEntry
 from docflat.formats.office.inline import Paragraph, Write
 from docflat.formats.office.packages import (
     FirstPlaces,
@@ -52,6 +53,11 @@ PREFIXES = {
 # Descriptions of images and shapes for those who cannot see them; the words of a watermark.
 _ATTRIBUTES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("wp:docPr", "pic:cNvPr", "p:cNvPr", "wps:cNvPr", "wpg:cNvPr", "xdr:cNvPr"), ("title", "descr")),
+    **dict.fromkeys(("a:hlinkClick", "a:hlinkHover"), ("tooltip",)),
+    "w:hyperlink": ("w:tooltip",),
+    "w:listItem": ("w:displayText",),  # a choice of a form; in old forms:
+    "w:listEntry": ("w:val",),
+    **dict.fromkeys(("w:helpText", "w:statusText", "w:tblCaption", "w:tblDescription"), ("w:val",)),
     "v:shape": ("alt",),
     "v:textpath": ("string",),
 }
@@ -160,7 +166,10 @@ def _find(xml: Xml, element: Element, makers: Mapping[str, Maker], skip: Skip, p
     if element.tag in makers and element.children:
         paragraph = makers[element.tag](xml, element)
         places += [paragraph] if paragraph.segments else []  # a million empty ones would be large
-    for name in _ATTRIBUTES.get(element.tag, ()):
+    if element.tag == "w:instrText" and (entry := IndexEntry(xml, element)).segments:
+        places.append(entry)
+    elsewhere = element.attributes.get("w:type") == "autoText"  # help that names a text of the program
+    for name in () if elsewhere else _ATTRIBUTES.get(element.tag, ()):
         places += plain_attribute(xml, element, name)
     if element.tag in ("c:strCache", "c:multiLvlStrCache"):
         places += [plain_element(xml, value) for value in element.walk() if value.tag == "c:v"]

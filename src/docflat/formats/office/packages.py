@@ -93,7 +93,11 @@ class Office:
             self._places.append(place)
 
     def keep_code(self) -> None:
-        """What is all in a font of typewriters is code, unless most of the file is."""
+        """What is all in a font of typewriters, or in a style of code, is code, unless most of the file is."""
+        styled = [i for i, segment in enumerate(self._segments) if segment.skip_reason == "code"]
+        if 2 * sum(len(self._segments[i].text) for i in styled) > sum(len(one.text) for one in self._segments):
+            for i in styled:
+                self._segments[i] = replace(self._segments[i], skip_reason="")
         typed = {i for place in self._places if place.typed for i in self._held[id(place)]}
         length = sum(len(self._segments[i].text) for i in typed)
         if 2 * length < sum(len(segment.text) for segment in self._segments):
