@@ -158,6 +158,25 @@ def test_generated_pronouns_are_counted(out: Path, examples: Path, tmp_path: Pat
         assert record["verdict"] == expected
 
 
+@pytest.mark.parametrize("mode", ["edit", "two-pass", "stream", "sentence"])
+def test_a_mode_translates_each_example_as_a_user_would_get_it(
+    out: Path, examples: Path, tmp_path: Path, capsys: Capture, mode: str
+):
+    file = tmp_path / "translations.jsonl"
+    arguments = ("contrast", examples, "--model", out / "model", "--generate", "--mode", mode, "--limit", "12")
+    found = as_json(capsys, *arguments, "--scores", file)
+    parts = dict(part.split(":") for part in found["signature"].split("|"))
+    assert (parts["mode"], parts["beam"]) == (mode, "3" if mode == "edit" else "5")
+    translator = Translator.load(out / "model", device="cpu")
+    given = {example.candidates: example for example in read_contrastive(examples)}
+    records = read_records(file)
+    assert len(records) == 12
+    for record in records:
+        example = given[tuple(record["candidates"])]
+        document = [*example.source_context, example.source]
+        assert record["translation"] == translator.translate(document, mode=mode)[-1]
+
+
 def test_as_text(out: Path, examples: Path, capsys: Capture):
     assert docflat("contrast", examples, "--model", out / "model", "--by", "distance", "--device", "cpu") == 0
     lines = capsys.readouterr().out.splitlines()
@@ -174,6 +193,8 @@ def test_as_text(out: Path, examples: Path, capsys: Capture):
         (["--scores", "no/scores.jsonl"], "no/scores.jsonl: cannot be written: there is no folder no"),
         (["--scores", "s.jsonl.xz"], "s.jsonl.xz: is written as plain text: its name must not say otherwise"),
         (["--context", "gould"], "argument --context: invalid choice: 'gould'"),
+        (["--mode", "edit"], "--mode says how to translate; it needs --generate"),
+        (["--mode", "edit", "--generate", "--context", "first-pass"], "with --mode all of it is translated"),
         (["--limit", "1", "--context", "random"], "a random context needs at least two examples"),
     ],
 )

@@ -40,22 +40,34 @@ def arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="translate, and look for the word that tells the right translation from the others",
     )
+    mode = (
+        "with --generate: translate source context and sentence as `docflat translate --mode` does a document (default:"
+        " only the sentence, after the context of the set)"
+    )
+    parser.add_argument("--mode", choices=("edit", "two-pass", "sequential", "stream", "sentence"), help=mode)
     what = "write what each example got as JSON lines: scores, or with --generate its translation"
     parser.add_argument("--scores", type=Path, metavar="FILE", help=what)
     add_force(parser, "the file of --scores if it is there")
     parser.add_argument("--limit", type=whole(1), metavar="N", help="examples, drawn at random (default: all)")
     add_number(parser, "--seed", 1, "of --limit and of random contexts", least=0)
-    add_number(parser, "--beam", 5, "hypotheses a sentence, where the model translates")
+    beam = "hypotheses a sentence, where the model translates (default: 5, in mode edit 3)"
+    parser.add_argument("--beam", type=whole(1), metavar="N", help=beam)
     add_json(parser)
 
 
 def run(arguments: Namespace) -> None:
+    from docflat.decoding.settings import EDIT_BEAM, DecodingSettings
     from docflat.evaluation.contrastive.examples import grouped, read_contrastive
     from docflat.evaluation.contrastive.scoring import draw, in_context, sentences_before, signature
 
     check_output(arguments, "scores")
     if arguments.company and arguments.generate:
         raise InputError("--company is for scoring; --generate translates every example by itself")
+    if arguments.mode and not arguments.generate:
+        raise InputError("--mode says how to translate; it needs --generate")
+    if arguments.mode and arguments.context == "first-pass":
+        raise InputError("--context first-pass is a translation of the context; with --mode all of it is translated")
+    arguments.beam = arguments.beam or (EDIT_BEAM if arguments.mode == "edit" else DecodingSettings.beam)
     # ContraPro's own JSON comes without its context, which is then not missed.
     context = 0 if arguments.context == "none" else None
     examples = draw(read_contrastive(arguments.set, arguments.documents, context), arguments.limit, arguments.seed)
@@ -76,7 +88,8 @@ def run(arguments: Namespace) -> None:
     beam = arguments.beam if arguments.generate or arguments.context == "first-pass" else None
     seed = arguments.seed if arguments.limit or arguments.context == "random" or arguments.company else None
     company = f"{arguments.company_of}-{arguments.company}" if arguments.company else None
-    line = signature(examples, translator, arguments.context, company=company, rule=rule, beam=beam, seed=seed)
+    of_line = {"company": company, "rule": rule, "mode": arguments.mode, "beam": beam, "seed": seed}
+    line = signature(examples, translator, arguments.context, **of_line)
     if arguments.json:
         print_json({"signature": line, "accuracies": rows})
         return
@@ -105,10 +118,20 @@ def _score(arguments: Namespace, translator: Translator, examples: list[Contrast
 
 
 def _generate(arguments: Namespace, translator: Translator, examples: list[ContrastiveExample]) -> Scorings:
-    from docflat.evaluation.contrastive.scoring import judge, translate_examples, verdict_rows
+    from docflat.evaluation.contrastive.scoring import (
+        judge,
+        translate_as_documents,
+        translate_examples,
+        verdict_rows,
+    )
 
-    with progress("translating", len(examples)) as advance:
-        translations = translate_examples(translator, examples, arguments.beam, advance)
+    sentences = sum(1 + len(example.source_context) for example in examples) if arguments.mode else len(examples)
+    with progress("translating", sentences) as advance:
+        if arguments.mode:
+            settings = {"mode": arguments.mode, "beam": arguments.beam}
+            translations = translate_as_documents(translator, examples, advance, **settings)
+        else:
+            translations = translate_examples(translator, examples, arguments.beam, advance)
     verdicts = [judge(example, text) for example, text in zip(examples, translations, strict=True)]
     records: list[JsonObject] = [
         {**example.fields, "candidates": example.candidates, "translation": text, "verdict": verdict}

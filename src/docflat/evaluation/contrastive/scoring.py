@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from docflat import __version__
 from docflat.data.rows import Ids
@@ -253,6 +253,19 @@ def translate_examples(
     targets = [[*before, []] for _, before in contexts]
     passes = translator.decoder.passes(DecodingSettings(beam=beam))
     return [one_line(translator.model.subwords.decode(ids)) for ids in passes.last_sentences(documents, targets, done)]
+
+
+def translate_as_documents(
+    translator: Translator,
+    examples: Sequence[ContrastiveExample],
+    done: Callable[[int], None] = _nothing,
+    **settings: Any,
+) -> list[str]:
+    """The source sentences as a user gets them: each is the last of a document whose other sentences, the source
+    context, are translated as well. settings: of `DecodingSettings`, such as the mode.
+    """
+    documents = [[*example.source_context, example.source] for example in examples]
+    return [document[-1] for document in translator.translate_documents(documents, done=done, **settings)]
 
 
 def judge(example: ContrastiveExample, translation: str) -> Verdict:
