@@ -1,4 +1,4 @@
-"""What a package index shows of docflat: the README, its links and pictures absolute. All else is in pyproject.toml."""
+"""What pyproject.toml cannot say: the README as an index shows it, its links and pictures absolute; the manual page."""
 
 from __future__ import annotations
 
@@ -32,5 +32,8 @@ def version() -> str:
 if __name__ == "__main__":
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     setup(
-        version=version(), long_description=absolute(readme, version()), long_description_content_type="text/markdown"
+        version=version(),
+        long_description=absolute(readme, version()),
+        long_description_content_type="text/markdown",
+        data_files=[("share/man/man1", ["docs/docflat.1"])],
     )

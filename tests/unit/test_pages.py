@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -86,3 +87,12 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
         target = page.parent / path if path else page
         assert target.exists(), link
         assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
+
+
+def test_the_manual_page_is_of_the_verbs_as_they_are() -> None:
+    spec = importlib.util.spec_from_file_location("man", DOCS / "man.py")
+    assert spec is not None
+    assert spec.loader is not None
+    man = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(man)
+    assert (DOCS / "docflat.1").read_text(encoding="utf-8") == man.page(), "python docs/man.py writes it anew"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from docflat.support.console import say
 
-Options = Mapping[str, Sequence[str]]  # of a verb: each option with the words that can follow it
+Options = Mapping[str, Sequence[str]]  # of a verb: each option with the words that can follow it; "": the verb itself
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -31,8 +31,8 @@ def options_of(parser: ArgumentParser) -> dict[str, list[str]]:
     return {
         option: [str(choice) for choice in action.choices or ()]
         for action in parser._actions
-        if action.help != argparse.SUPPRESS
-        for option in action.option_strings
+        if action.help != argparse.SUPPRESS and (action.option_strings or action.choices)
+        for option in action.option_strings or [""]
     }
 
 
@@ -44,6 +44,8 @@ def bash(verbs: Mapping[str, Options]) -> list[str]:
     for name in pairs:
         first, _, second = name.partition(" ")
         seconds.setdefault(first, []).append(second)
+    for name, options in verbs.items():
+        seconds.setdefault(name, []).extend(options.get("", ()))
     return [
         "_docflat() {",
         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} words=",
@@ -58,18 +60,18 @@ def bash(verbs: Mapping[str, Options]) -> list[str]:
             f'    "{name}:{option}") {_offer(words)}; return ;;'
             for name, options in verbs.items()
             for option, words in options.items()
-            if words
+            if words and option
         ),
         "  esac",
         '  case "$verb" in',
-        *(f'    "{name}") words="{" ".join(options)}" ;;' for name, options in verbs.items()),
+        *(f'    "{name}") words="{" ".join(filter(None, options))}" ;;' for name, options in verbs.items()),
         "  esac",
         '  if [ "${word#-}" != "$word" ]; then',
         '    COMPREPLY=($(compgen -W "$words" -- "$word"))',
         "    return",
         "  fi",
         '  case "$COMP_CWORD:$verb" in',
-        *(f'    "2:{first}") {_offer(words)} ;;' for first, words in seconds.items()),
+        *(f'    "{len(name.split()) + 1}:{name}") {_offer(words)} ;;' for name, words in seconds.items() if words),
         "  esac",
         '  COMPREPLY+=($(compgen -f -- "$word"))',
         "}",
@@ -99,6 +101,9 @@ def fish(verbs: Mapping[str, Options], summaries: Mapping[str, str]) -> list[str
             lines.append(f"complete -c docflat -n '__fish_seen_subcommand_from help' -f -a {first}")
         conditions = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in (first, second) if word)
         for option, words in options.items():
+            if not option:
+                lines.append(f"complete -c docflat -n '{conditions}' -f -a '{' '.join(words)}'")
+                continue
             dashes = "-l" if option.startswith("--") else "-s"
             choices = f" -x -a '{' '.join(words)}'" if words else ""
             lines.append(f"complete -c docflat -n '{conditions}' {dashes} {option.lstrip('-')}{choices}")
