@@ -71,7 +71,7 @@ def _add_files(parser: ArgumentParser) -> None:
     parser.add_argument("--columns", type=names, metavar="A,B", help=columns)
     redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
-    speed = "of subtitles: characters a second that are not too fast to read (default: 20)"
+    speed = "of subtitles: characters a second that are not too fast to read, wide ones as two (default: 20)"
     parser.add_argument("--max-cps", type=whole(1), metavar="N", help=speed)
     lines = "of subtitles: the most lines of a cue (default: as in the file, and 2 at least, if they do not get wide)"
     parser.add_argument("--max-cue-lines", type=whole(1), metavar="N", help=lines)

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from docflat.support.punctuation import CLAUSE_ENDS, CLOSING_QUOTES, WIDE, ends_sentence
+from docflat.support.punctuation import CLAUSE_ENDS, CLOSING_QUOTES, WIDE, columns_before, ends_sentence
 
 Break = tuple[int, int]  # the blanks text[a:b] that a break takes the place of; a == b between Chinese characters
 
@@ -33,6 +33,7 @@ def find_breaks(text: str, whole: Sequence[tuple[int, int]] = ()) -> list[Break]
 def choose_breaks(text: str, places: Sequence[float], width: int, whole: Sequence[tuple[int, int]] = ()) -> list[Break]:
     """A break near each of the places, which ascend: after punctuation rather, and with pieces within the width.
 
+    places: as characters of the text; width: in columns.
     Fewer, if the text cannot be broken so often.
     """
     candidates = find_breaks(text, whole)
@@ -40,7 +41,7 @@ def choose_breaks(text: str, places: Sequence[float], width: int, whole: Sequenc
     if not places:
         return []
     scale = max(1.0, len(text) / (len(places) + 1))
-    starts = [a for a, _ in candidates]
+    starts, wide = [a for a, _ in candidates], columns_before(text)
     # best[c]: the least cost of all breaks so far with the last at candidate c, and where the one before it was.
     best: dict[int, tuple[float, int]] = {-1: (0.0, -1)}
     steps: list[dict[int, tuple[float, int]]] = []
@@ -53,7 +54,12 @@ def choose_breaks(text: str, places: Sequence[float], width: int, whole: Sequenc
         for c in reach:
             cost = abs(candidates[c][0] - place) / scale - _welcome(text, candidates[c][0])
             options = [
-                (total + cost + _overflow(_length(candidates, last, c), width), last)
+                (
+                    total
+                    + cost
+                    + _overflow(wide[candidates[c][0]] - wide[candidates[last][1] if last >= 0 else 0], width),
+                    last,
+                )
                 for last, (total, _) in best.items()
                 if last < c
             ]
@@ -61,15 +67,11 @@ def choose_breaks(text: str, places: Sequence[float], width: int, whole: Sequenc
                 step[c] = min(options)
         steps.append(step)
         best = step
-    rest = {c: total + _overflow(len(text) - candidates[c][1], width) for c, (total, _) in best.items()}
+    rest = {c: total + _overflow(wide[-1] - wide[candidates[c][1]], width) for c, (total, _) in best.items()}
     chosen = [min(rest, key=lambda c: (rest[c], c))]
     for step in reversed(steps[1:]):
         chosen.append(step[chosen[-1]][1])
     return [candidates[c] for c in reversed(chosen)]
-
-
-def _length(candidates: Sequence[Break], last: int, c: int) -> int:
-    return candidates[c][0] - (candidates[last][1] if last >= 0 else 0)
 
 
 def _overflow(length: int, width: int) -> float:

@@ -1,8 +1,11 @@
-"""Signs of writing that several rooms must agree on: what ends a sentence, and scripts without blanks."""
+"""Signs of writing that several rooms must agree on: what ends a sentence, scripts without blanks, wide ones."""
 
 from __future__ import annotations
 
 import re
+from itertools import accumulate
+
+from rich.cells import cell_len, get_character_cell_size
 
 SENTENCE_ENDS = ".!?…。！？؟۔।॥։።။។"
 CLAUSE_ENDS = ",;:—–、，；：،"
@@ -27,6 +30,16 @@ _WIDE = re.compile(f"[{WIDE}{WIDE_SIGNS}]")
 def are_wide(left: str, right: str) -> bool:
     """Whether no blank belongs between two texts: Chinese or Japanese on both sides."""
     return bool(_WIDE.fullmatch(left[-1:]) and _WIDE.fullmatch(right[:1]))
+
+
+def columns(text: str) -> int:
+    """How wide a text is in a line: Chinese, Japanese and Korean signs take two columns, marks on letters none."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def columns_before(text: str) -> list[int]:
+    """Of each place of a text, its end too: how wide what stands before it is."""
+    return list(range(len(text) + 1)) if text.isascii() else [0, *accumulate(map(get_character_cell_size, text))]
 
 
 def between_sentences(gap: str, before: tuple[str, str], now: tuple[str, str]) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import pytest
 from hypothesis import given, settings
@@ -290,6 +291,40 @@ def test_breaks_prefer_punctuation_and_keep_within_the_width() -> None:
     assert choose_breaks("a b", [1.0, 2.0, 3.0], 10) == [(1, 2)]
     assert choose_breaks("keep this together", [7.0], 40, whole=[(0, 9)]) == [(9, 10)]
     assert choose_breaks("我们都很喜欢你。", [4.0], 40) == [(4, 4)]
+
+
+WIDE = {
+    "Chinese": "我们昨天晚上在港口看到那艘旧船，可是今天早上它已经离开了，没有人知道它去了哪里。",
+    "Japanese": "昨日の夜、港であの古い船を見ましたが、今朝はもういませんでした。どこへ行ったのか誰も知りません。",
+    "Korean": "우리는 어젯밤 항구에서 그 낡은 배를 보았지만 오늘 아침에는 이미 떠나고 없었습니다.",
+}
+
+
+def rendered(source: str, text: str) -> str:
+    return read(source).render([Segment(text)]).decode()
+
+
+def columns_of(line: str) -> int:
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in line)
+
+
+@pytest.mark.parametrize("text", WIDE.values(), ids=WIDE)
+def test_lines_of_wide_scripts_are_as_wide_on_the_screen_as_others(text: str) -> None:
+    source = cues("We saw the old ship yesterday.")
+    ((*lines,),) = [one.plaintext.split("\n") for one in pysubs2.SSAFile.from_string(rendered(source, text))]
+    assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", text)
+    assert len(lines) == -(-columns_of(text) // 42)  # as few as there can be
+    assert all(columns_of(line) <= 48 for line in lines)
+    assert all(columns_of(line) >= 20 for line in lines[:-1])
+
+
+def test_wide_signs_take_twice_the_time_to_read_and_marks_none() -> None:
+    wide, narrow = "我" * 30, "\u0e01\u0e49\u0e33" * 12  # Thai: a consonant, its tone, a vowel
+    ((begin, end),) = [(cue.begins, cue.ends) for cue in read(cues("One.")).cues]
+    limit = 40 / ((end - begin) / 1000)
+    for text, fast in ((wide, True), (narrow, False)):
+        parsed = Srt(max_cps=limit).read(cues("One.").encode(), "a.srt")
+        assert bool(parsed.review([Segment(text)])) == fast, text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from docflat.formats.inline_codes import Token, read_tokens, restore_codes, skip
 from docflat.formats.line_breaking import choose_breaks, goes_on
 from docflat.formats.printf import IN_FORMATS
 from docflat.formats.segments import Segment, Span
+from docflat.support.punctuation import columns
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*|\d{1,3})(?:\s[^<>]*)?(/?)>")
 _CODE = re.compile(r"`[^`\n]{1,200}`")
@@ -230,6 +231,6 @@ def _line_breaks(source: Segment, new: Segment) -> list[tuple[int, int]]:
     points = {span.tag: span.start for span in new.spans if isinstance(span.tag, LineBreak)}
     places = sorted(points.get(span.tag, len(new.text) * span.start / len(source.text)) for span in ends)
     starts = [0, *(span.start for span in ends), len(source.text)]
-    width = max(b - a for a, b in pairwise(starts))
+    width = max(columns(source.text[a:b]) for a, b in pairwise(starts))
     whole = [(span.start, span.end) for span in new.spans if span.opaque]
     return choose_breaks(new.text, places, max(width, 40), whole)

@@ -17,11 +17,12 @@ from docflat.formats.line_breaking import Break, choose_breaks
 from docflat.formats.segments import Segment, Span
 from docflat.formats.subtitles.cues import NEWLINE, Cue, encode
 from docflat.formats.subtitles.turns import Boundary, Markup, Point, Turn, TurnReader, join_turns, make_segment
+from docflat.support.punctuation import columns
 
-WIDTH = 42  # characters of a line that players and style guides reckon with
-MAX_CPS = 20.0  # characters a second that a grown-up reads
+WIDTH = 42  # columns of a line that players and style guides reckon with
+MAX_CPS = 20.0  # characters a second that a grown-up reads; a Chinese one is as much as two letters
 MAX_LINES = 2  # of a cue
-_WIDER = 6  # characters
+_WIDER = 6  # columns
 _SHORTEST = 0.001  # seconds; a cue of none is no reason to divide by it
 
 _log = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class Subtitles:
         for changed in ({}, written):
             texts = [changed.get(number, self.text[cue.start : cue.end]) for number, cue in enumerate(self.cues)]
             lines = [[line for line in map(str.strip, self._plain(text)) if line] for text in texts]
-            speeds = [self._speed(sum(map(len, each)), cue) for each, cue in zip(lines, self.cues, strict=True)]
+            speeds = [self._speed(sum(map(columns, each)), cue) for each, cue in zip(lines, self.cues, strict=True)]
             counts.append((sum(s > self.max_cps for s in speeds), sum(len(each) > self.most_lines for each in lines)))
         (fast, tall), (faster, taller) = counts
         remarks = []
@@ -114,8 +115,8 @@ class Subtitles:
         return self.markup.line_end.split(self.markup.read(self.markup.code.sub("", text)))
 
     @staticmethod
-    def _speed(letters: int, cue: Cue) -> float:
-        return letters / max(_SHORTEST, (cue.ends - cue.begins) / 1000)
+    def _speed(width: int, cue: Cue) -> float:
+        return width / max(_SHORTEST, (cue.ends - cue.begins) / 1000)
 
     def _lay(self, source: Segment, new: Segment, group: Sequence[Turn], first: int) -> list[str]:
         """The turns of a segment, of which the first has this number, in the words of its translation."""
@@ -134,9 +135,9 @@ class Subtitles:
         """Where the cues of a segment end in its translation: near their words, unless that is too fast to read."""
         shares = list(accumulate(len(turn.text) + 1 for turn in group))
         places = _places(new, [Boundary(number, 0) for number in range(1, len(group))], shares)
-        width = max([2 * WIDTH, *(len(turn.text) for turn in group)])
+        width = max([2 * WIDTH, *(columns(turn.text) for turn in group)])
         cuts = choose_breaks(new.text, places, width, whole)
-        fast = sum(self._speed(len(turn.text), self.cues[turn.cue]) > self.max_cps for turn in group)
+        fast = sum(self._speed(columns(turn.text), self.cues[turn.cue]) > self.max_cps for turn in group)
         if len(group) == 1 or self._count_fast(new.text, cuts, group) <= fast:
             return cuts
         durations = list(accumulate(max(1, self.cues[turn.cue].ends - self.cues[turn.cue].begins) for turn in group))
@@ -148,7 +149,7 @@ class Subtitles:
     def _count_fast(self, text: str, cuts: Sequence[Break], group: Sequence[Turn]) -> int:
         edges = [0, *(a for a, _ in cuts), len(text)]
         pieces = zip(edges, edges[1:], group, strict=False)
-        return sum(self._speed(b - a, self.cues[turn.cue]) > self.max_cps for a, b, turn in pieces)
+        return sum(self._speed(columns(text[a:b]), self.cues[turn.cue]) > self.max_cps for a, b, turn in pieces)
 
     def _write_turn(self, new: Segment, turn: Turn, number: int, start: int, end: int, room: int) -> str:
         text = new.text[start:end]
@@ -167,7 +168,7 @@ class Subtitles:
         """Lines of a turn. places: of the breaks that it had; room: how many lines there should be at most."""
         width = max(WIDTH, turn.width)
         most = max(room, len(places) + 1)
-        count = max(-(-len(text) // width), len(places) + 1)
+        count = max(-(-columns(text) // width), len(places) + 1)
         options = []
         for lines in sorted({min(count, most), count}):
             even = [len(text) * i / lines for i in range(1, lines)]
@@ -175,7 +176,7 @@ class Subtitles:
                 even = sorted(p if 0 < p < len(text) else e for p, e in zip(places, even, strict=True))
             breaks = choose_breaks(text, even, width, whole)
             edges = [0, *(edge for each in breaks for edge in each), len(text)]
-            longest = max(b - a for a, b in zip(edges[::2], edges[1::2], strict=True))
+            longest = max(columns(text[a:b]) for a, b in zip(edges[::2], edges[1::2], strict=True))
             # A line a little longer is better than one more; one that leaves the screen is not.
             if longest <= width + _WIDER or self.max_cue_lines:
                 return breaks

@@ -16,7 +16,7 @@ from docflat.formats.line_breaking import goes_on
 from docflat.formats.segments import Segment, Span
 from docflat.formats.subtitles.cues import NEWLINE, Cue
 from docflat.formats.subtitles.rolling import count_repeats
-from docflat.support.punctuation import are_wide
+from docflat.support.punctuation import are_wide, columns
 
 MOST_CUES = 8  # of one segment: captions made by machine may have no punctuation at all
 MOST_GAP = 1000  # milliseconds between cues of one sentence
@@ -51,7 +51,7 @@ class Turn:
     spans: tuple[Span, ...]
     starts: tuple[int, ...]  # of its lines but the first, in the text
     after: str
-    width: int  # of its longest line
+    width: int  # of its longest line, in columns
     apart: bool  # no sentence goes into it or out of it
     order: int  # turns of one order speak beside each other; a sentence goes on in the next
     newline: str  # between its lines
@@ -157,7 +157,7 @@ class TurnReader:
         text, spans = read_tokens(self._tokens(lines))
         starts = [span.start for span in spans if span.tag.opening == "\n"]
         spans = [span for span in spans if span.tag.opening != "\n"]
-        width = max(b - a for a, b in pairwise([0, *starts, len(text)]))
+        width = max(columns(text[a:b]) for a, b in pairwise([0, *starts, len(text)]))
         # What stands before all words or after them, and encloses none, is no matter of the translation.
         first, last = len(text) - len(text.lstrip()), len(text.rstrip())
         before = "".join(span.tag.opening for span in spans if span.start == span.end <= first)
