@@ -1,6 +1,8 @@
 """docflat bulk against a plain loop; kills at random moments; two Ray nodes, one of which is killed; large plans.
 
 python benchmarks/bulk.py throughput --source FILE [--documents 100000 --stub]
+python benchmarks/bulk.py overhead --source FILE [--documents 2000]
+python benchmarks/bulk.py memory --source FILE [--documents 1000000]
 python benchmarks/bulk.py kills --source FILE [--kills 25 --engine ray]
 python benchmarks/bulk.py nodes --source FILE
 python benchmarks/bulk.py plan [--documents 10000000]
@@ -17,12 +19,13 @@ import hashlib
 import json
 import os
 import random
-import resource
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -34,6 +37,7 @@ from docflat.data.documents import read_source
 from docflat.support.console import print_rows
 
 HERE = Path(__file__)
+COUNTS = "BULK_COUNTS"  # the folder for what workers count
 DELAY = "BULK_DELAY"  # seconds that the stub takes for a document
 
 
@@ -69,8 +73,9 @@ def load_stub(settings: Settings, threads: int) -> Stub:
     return Stub()
 
 
-def settings_of(stub: bool, shard_size: int) -> Settings:
-    return Settings(model="en-de", loader="bulk:load_stub" if stub else LOADER, shard_size=shard_size)
+def settings_of(stub: bool, shard_size: int, counted: bool = False) -> Settings:
+    loader = "bulk:load_counted" if counted else "bulk:load_stub" if stub else LOADER
+    return Settings(model="en-de", loader=loader, shard_size=shard_size)
 
 
 def write_input(source: Path, path: Path, documents: int, longest: int = 4) -> int:
@@ -85,11 +90,12 @@ def write_input(source: Path, path: Path, documents: int, longest: int = 4) -> i
     return sentences
 
 
-def plain(path: Path, out: Path, stub: bool) -> None:
+def plain(path: Path, out: Path, stub: bool, counted: bool = False) -> None:
     """The loop that everybody would write."""
     from docflat import Translator
 
     translator: Any = Stub() if stub else Translator.load(threads=1)
+    translator = Counted(translator) if counted else translator
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     with open(out, "w", encoding="utf-8") as file:
         for record, target in zip(
@@ -102,7 +108,7 @@ def drive(arguments: argparse.Namespace) -> None:
     """docflat bulk, with a model that its command line does not name."""
     from docflat.bulk.run import How, prepare, run
 
-    settings = settings_of(arguments.stub, arguments.shard_size)
+    settings = settings_of(arguments.stub, arguments.shard_size, arguments.counted)
     plan = prepare([arguments.input], arguments.out, settings, False, lambda message: None)
     how = How(arguments.engine, arguments.workers, 1, arguments.address)
     run(plan, settings, how)
@@ -120,13 +126,27 @@ def environment(delay: float = 0.0) -> dict[str, str]:
 
 
 def timed(arguments: list[str]) -> tuple[float, float]:
-    """Seconds by the clock, and of all its processes on the cores."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    """Seconds by the clock, and of all its processes on the cores, those of Ray too."""
     start = time.perf_counter()
-    subprocess.run(arguments, env=environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cores = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.perf_counter() - start, cores
+    process = subprocess.Popen(
+        arguments, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    used: dict[int, float] = {}
+    while process.poll() is None:  # Ray's processes are reaped by nobody that is asked here
+        for pid in [process.pid, *descendants(process.pid)]:
+            with contextlib.suppress(OSError):
+                used[pid] = cores_of(pid)
+        time.sleep(0.1)
+    seconds = time.perf_counter() - start
+    if process.returncode:
+        raise RuntimeError(f"status {process.returncode}: {' '.join(arguments)}")
+    return seconds, sum(used.values())
+
+
+def cores_of(pid: int) -> float:
+    """Seconds that a process was on the cores, without those of its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def merged(out: Path, to: Path) -> str:
@@ -169,6 +189,128 @@ def throughput(arguments: argparse.Namespace, folder: Path) -> None:
         rows.append(row)
         print(json.dumps(row), flush=True)
     print_rows(rows)
+
+
+def overhead(arguments: argparse.Namespace, folder: Path) -> None:
+    """Which part of a worker's time on the cores is not the model's, beside that of the plain loop in the same run.
+
+    Both are counted in the worker itself, so that neither the start nor what else runs on the machine says anything.
+    """
+    path = folder / "docs.jsonl"
+    sentences = write_input(arguments.source, path, arguments.documents, arguments.longest)
+    print(f"{arguments.documents} documents, {sentences} sentences, {path.stat().st_size} bytes")
+    rows: list[dict[str, Any]] = []
+    expected = ""
+    for name in arguments.ways:
+        engine, _, workers = name.partition(":")
+        out, counts = folder / name, folder / f"{name}.counts"
+        counts.mkdir()
+        os.environ[COUNTS] = str(counts)
+        options = ["--engine", engine, "--workers", workers, "--shard-size", arguments.shard_size, "--counted"]
+        seconds, cores = timed(
+            command("plain", path, out, "--counted") if engine == "plain" else command("drive", path, out, *options)
+        )
+        digest = (
+            hashlib.sha256(out.read_bytes()).hexdigest() if engine == "plain" else merged(out, folder / f"{name}.jsonl")
+        )
+        expected = expected or digest
+        model, whole = (sum(one) for one in zip(*map(read_counts, counts.glob("[0-9]*[0-9]")), strict=True))
+        rows.append(
+            {
+                "way": name,
+                "of the model, core seconds": round(model, 2),
+                "beside it": round(whole - model, 2),
+                "beside it, %": round(100 * (whole / model - 1), 2),
+                "all processes with starts": round(cores, 1),
+                "seconds": round(seconds, 1),
+                "same bytes": digest == expected,
+            }
+        )
+        print(json.dumps(rows[-1]), flush=True)
+    print_rows(rows)
+
+
+class Counted:
+    """A model, with the time that it takes on the cores beside that of its whole process, since it was loaded."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.used = model, 0.0
+        self.loaded, self.lock = time.process_time(), threading.Lock()
+        self.file = Path(os.environ[COUNTS], str(os.getpid()))
+        threading.Thread(target=self._go_on, daemon=True).start()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def translate_documents(self, documents: Iterable[Sequence[str]], **settings: Any) -> Iterator[list[str]]:
+        translated = self.model.translate_documents(documents, **settings)
+        while True:
+            start = time.process_time()
+            one = next(translated, None)
+            self.used += time.process_time() - start
+            if one is None:
+                return
+            self._note()
+            yield one
+
+    def _note(self) -> None:
+        with self.lock:
+            part = self.file.with_suffix(".part")
+            part.write_text(f"{self.used} {time.process_time() - self.loaded}")
+            part.replace(self.file)
+
+    def _go_on(self) -> None:
+        """Every moment, for nobody says when a worker is about to end."""
+        while True:
+            self._note()
+            time.sleep(0.5)
+
+
+def load_counted(settings: Settings, threads: int) -> Any:
+    from docflat.bulk.documents import load
+
+    return Counted(load(settings, threads))
+
+
+def read_counts(file: Path) -> tuple[float, float]:
+    """Core seconds of the model, and of its process since it was loaded."""
+    model, whole = file.read_text().split()
+    return float(model), float(whole)
+
+
+def memory(arguments: argparse.Namespace, folder: Path) -> None:
+    """Memory of the first process and of a worker while documents go through: what a document adds to it."""
+    path, out = folder / "docs.jsonl", folder / "out"
+    write_input(arguments.source, path, arguments.documents, arguments.longest)
+    options = ["--engine", arguments.engine, "--workers", 1, "--shard-size", arguments.shard_size, "--stub"]
+    driver = subprocess.Popen(command("drive", path, out, *options), env=environment(), start_new_session=True)
+    samples: dict[int, list[tuple[int, int]]] = {}  # by process: documents that were done, bytes
+    while driver.poll() is None:
+        done = sum(documents_of(one) for one in receipts_in(out))
+        for pid in [driver.pid, *descendants(driver.pid)]:
+            with contextlib.suppress(OSError, IndexError):
+                pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+                samples.setdefault(pid, []).append((done, pages * os.sysconf("SC_PAGE_SIZE")))
+        time.sleep(0.2)
+    rows = []
+    for pid, points in samples.items():
+        points = [(done, size) for done, size in points if size]  # none of what has ended
+        later = [(done, size) for done, size in points if done > arguments.documents // 4]
+        if len({done for done, _ in later}) < 3:
+            continue
+        slope, _ = statistics.linear_regression(*zip(*later, strict=True))
+        at = {name: min(points, key=lambda one: abs(one[0] - share * arguments.documents))[1] >> 20
+              for name, share in (("quarter", 0.25), ("half", 0.5), ("end", 1.0))}  # fmt: skip
+        what = "first process" if pid == driver.pid else "another"
+        rows.append({"process": what, **{f"MiB, {name}": size for name, size in at.items()},
+                     "bytes a document": round(slope, 2)})  # fmt: skip
+    print_rows(rows)
+
+
+def documents_of(receipt: Path) -> int:
+    """By its name, FIRST-LAST.json."""
+    first, _, last = receipt.stem.partition("-")
+    return int(last) - int(first) + 1
 
 
 def kills(arguments: argparse.Namespace, folder: Path) -> None:
@@ -339,15 +481,29 @@ def make_plan(path: Path, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     modes = parser.add_subparsers(dest="mode", required=True)
-    for name, documents in (("throughput", 2000), ("kills", 4000), ("nodes", 2000)):
+    for name, documents in (
+        ("throughput", 2000),
+        ("overhead", 2000),
+        ("memory", 10**6),
+        ("kills", 4000),
+        ("nodes", 2000),
+    ):
         mode = modes.add_parser(name)
         mode.add_argument("--source", type=Path, required=True, metavar="FILE")
         mode.add_argument("--documents", type=int, default=documents)
         mode.add_argument("--delay", type=float, default=0.01, help="seconds of the stub for a document")
-    modes.choices["throughput"].add_argument("--stub", action="store_true", help="a model that takes no time")
-    modes.choices["throughput"].add_argument("--shard-size", type=int, default=256 << 10)
     ways = ["plain", "local:1", "local:2", "ray:1", "ray:2"]
-    modes.choices["throughput"].add_argument("--ways", nargs="+", default=ways)
+    for mode, usual in (
+        (modes.choices["throughput"], ways),
+        (modes.choices["overhead"], ["plain", "local:1", "ray:1"]),
+    ):
+        mode.add_argument("--stub", action="store_true", help="a model that takes no time")
+        mode.add_argument("--shard-size", type=int, default=256 << 10)
+        mode.add_argument("--ways", nargs="+", default=usual)
+    modes.choices["memory"].add_argument("--engine", choices=("local", "ray"), default="local")
+    modes.choices["memory"].add_argument("--shard-size", type=int, default=256 << 10)
+    modes.choices["memory"].add_argument("--longest", type=int, default=4, help="sentences of a document")
+    modes.choices["overhead"].add_argument("--longest", type=int, default=1, help="sentences of a document")
     modes.choices["kills"].add_argument("--kills", type=int, default=25)
     modes.choices["kills"].add_argument("--engine", choices=("local", "ray"), default="local")
     modes.choices["kills"].add_argument("--pause", type=float, default=2.0, help="seconds between kills at most")
@@ -359,19 +515,27 @@ def main() -> None:
         mode.add_argument("input", type=Path)
         mode.add_argument("out", type=Path)
         mode.add_argument("--stub", action="store_true")
+        mode.add_argument("--counted", action="store_true")
         mode.add_argument("--engine", default="local")
         mode.add_argument("--workers", type=int)
         mode.add_argument("--address")
         mode.add_argument("--shard-size", type=int, default=256 << 10)
     arguments = parser.parse_args()
     if arguments.mode == "plain":
-        plain(arguments.input, arguments.out, arguments.stub)
+        plain(arguments.input, arguments.out, arguments.stub, arguments.counted)
     elif arguments.mode == "drive":
         drive(arguments)
     elif arguments.mode == "make-plan":
         make_plan(arguments.input, arguments.out)
     else:
-        measure = {"throughput": throughput, "kills": kills, "nodes": nodes, "plan": plan}[arguments.mode]
+        measure = {
+            "throughput": throughput,
+            "overhead": overhead,
+            "memory": memory,
+            "kills": kills,
+            "nodes": nodes,
+            "plan": plan,
+        }[arguments.mode]
         with tempfile.TemporaryDirectory() as folder:
             measure(arguments, Path(folder))
 
