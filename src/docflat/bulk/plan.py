@@ -17,10 +17,12 @@ from typing import Any
 from docflat.bulk.output import store
 from docflat.bulk.readers import open_reader, resolve
 from docflat.bulk.settings import Settings, differences
-from docflat.bulk.shards import Shard, Unit, cut
+from docflat.bulk.shards import Shard, Unit, check_inside, check_types, cut, name_of
 from docflat.bulk.sources import FILES, TABLES, File, Source, changes, find_sources
 from docflat.data.documents import kind_of
 from docflat.support.errors import InputError
+from docflat.support.json_files import read_json
+from docflat.support.strict_yaml import from_mapping
 from docflat.support.text_files import lines_of
 
 FORMAT = 1
@@ -41,11 +43,17 @@ class Plan:
         number = 0
         for number, line in enumerate(lines_of(path, path), 1):
             try:
-                yield Shard.from_json(line)
-            except (ValueError, TypeError) as error:
+                shard = Shard.from_json(line)
+            except (ValueError, TypeError, RecursionError) as error:
                 raise InputError(f"is no shard: {error}", path, number) from None
+            if not 0 <= shard.source < len(self.sources) or shard.name != self._name(shard):
+                raise InputError("is a shard of another plan", path, number)
+            yield shard
         if number != self.shards:
             raise InputError(f"has {number} shards, where {PLAN} says {self.shards}", path)
+
+    def _name(self, shard: Shard) -> str:
+        return name_of(self.sources[shard.source].name, shard.first, shard.documents)
 
     def part(self, shard: Shard) -> Path:
         """The file that a shard becomes; of files of formats there is none."""
@@ -68,14 +76,19 @@ class Plan:
 
 def read_plan(out: Path) -> Plan:
     path = out / PLAN
+    facts = read_json(path, "there is no plan of docflat bulk")
+    if facts.get("format") != FORMAT:
+        raise InputError(f"has format {facts.get('format')!r}, this docflat reads {FORMAT}", path)
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        if facts["format"] != FORMAT:
-            raise InputError(f"has format {facts['format']!r}, this docflat reads {FORMAT}", path)
-        sources = tuple(Source(**source) for source in facts["sources"])
+        check_types(facts, dict, "settings")
+        check_types(facts, list, "sources")
+        check_types(facts, int, "shards", "documents", "work")
+        sources = tuple(
+            from_mapping(Source, source, path, f"sources[{n}]") for n, source in enumerate(facts["sources"])
+        )
+        for source in sources:
+            check_inside(source.name)
         return Plan(out, facts["settings"], sources, facts["shards"], facts["documents"], facts["work"])
-    except OSError as error:
-        raise InputError(f"there is no plan of docflat bulk: {error.strerror}", path) from None
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"is no plan of docflat bulk: {error}", path) from None
 

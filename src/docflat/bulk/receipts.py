@@ -12,8 +12,11 @@ from typing import Any
 from docflat.bulk.output import store
 from docflat.bulk.plan import Plan
 from docflat.bulk.readers.documents import Failure
+from docflat.bulk.shards import check_types
 from docflat.support.errors import InputError
+from docflat.support.text_files import check_ordinary
 
+_MOST_BYTES = 256 << 20  # of a receipt: a shard may have failed whole
 FAILED, REPORT = "failed.jsonl", "report.json"
 
 
@@ -36,16 +39,22 @@ class Receipt:
     @classmethod
     def from_json(cls, text: str) -> Receipt:
         facts: dict[str, Any] = json.loads(text)
+        check_types(facts, int, "documents", "work", "sentences", "tokens")
+        check_types(facts, (int, float), "seconds", "finished")
+        check_types(facts, str, "shard", "host", "precision")
+        for failure in facts["failures"]:
+            check_types(failure, str, "reason", "file")
         facts["failures"] = [Failure(**failure) for failure in facts["failures"]]
         return cls(**facts)
 
 
 def read_receipt(path: Path) -> Receipt:
+    check_ordinary(path, _MOST_BYTES)
     try:
         return Receipt.from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"is no receipt of docflat bulk: {error}", path) from None
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 SENTENCE = 16  # what a sentence costs beside its characters
@@ -44,9 +45,28 @@ class Shard:
     @classmethod
     def from_json(cls, text: str) -> Shard:
         facts: dict[str, Any] = json.loads(text)
+        check_types(facts, int, "source", "first", "documents", "work", "offset", "size", "line")
+        check_types(facts, str, "name")
+        check_types(facts, list, "lengths", "files")
+        for path in facts.get("files", ()):
+            check_types(dict(zip(("name", "path", "size", "time"), path, strict=True)), str, "name", "path")
+            check_inside(path[0])
         facts["lengths"] = tuple(facts.get("lengths", ()))
         facts["files"] = tuple(tuple(file) for file in facts.get("files", ()))
         return cls(**facts)
+
+
+def check_types(facts: Mapping[str, Any], kind: type | tuple[type, ...], *names: str) -> None:
+    """What was read from a file may be anything."""
+    for name in names:
+        if name in facts and not isinstance(facts[name], kind):
+            raise TypeError(f"{name} is {type(facts[name]).__name__}")
+
+
+def check_inside(name: str) -> None:
+    """Refuse the name of a file that would not lie in the folder that it is for."""
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        raise ValueError(f"{name} is no name within a folder")
 
 
 def work_of(document: Sequence[str] | str | None) -> int:
@@ -75,10 +95,15 @@ def cut(units: Iterable[Unit], source: int, name: str, budget: int, lengths: boo
         yield _shard(pending, source, name, first, work, lengths)
 
 
+def name_of(source: str, first: int, documents: int) -> str:
+    """Of a shard: which documents of which source."""
+    return f"{source}/{first:012}-{first + documents - 1:012}"
+
+
 def _shard(units: Sequence[Unit], source: int, name: str, first: int, work: int, lengths: bool) -> Shard:
     return Shard(
         source,
-        f"{name}/{first:012}-{first + len(units) - 1:012}",
+        name_of(name, first, len(units)),
         first,
         len(units),
         work,

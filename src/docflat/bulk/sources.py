@@ -54,6 +54,8 @@ def find_sources(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[
     for start in paths:
         if not start.exists():
             raise InputError("there is no such file or folder", start)
+        if not start.is_dir() and not start.is_file():
+            raise InputError("must be an ordinary file: it is read more than once", start)
         _check_outside(start, out)
         for path, name in _walk(start, out, settings, skipped):
             if path.is_symlink():
@@ -126,11 +128,12 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _below(folder: Path, out: Path) -> Iterator[Path]:
-    """All files in order, but for what is hidden and for the output."""
+    """All ordinary files in order, but for what is hidden and for the output."""
     out = out.resolve()
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(root, name).resolve() != out)
-        yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
+        files = (Path(root, name) for name in sorted(names) if not name.startswith("."))
+        yield from (file for file in files if file.is_file())  # no pipe, which may wait for ever, and no device
 
 
 def _kind(path: Path, settings: Settings) -> Kind:

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from docflat.support.errors import InputError
+from docflat.support.text_files import check_ordinary
 
 if TYPE_CHECKING:
     import yaml
 
+_MOST_BYTES = 4 << 20  # of a file of settings
 T = TypeVar("T")
 File = str | os.PathLike[str]
 Lines = Mapping[str, tuple[File, int]]  # file and line of a key by its path: {"stages[0].seed": ("a.yaml", 12)}
@@ -39,6 +41,7 @@ def read_yaml(path: File) -> tuple[dict[str, Any], dict[str, tuple[File, int]]]:
     """The mapping in a YAML file, and where each of its keys stands."""
     import yaml  # here: what is read is JSON mostly, and who translates need not wait for it
 
+    check_ordinary(Path(path), _MOST_BYTES)
     try:
         data = Path(path).read_bytes()
         loader = yaml.SafeLoader(data.decode("utf-8-sig"))

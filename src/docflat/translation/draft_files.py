@@ -14,7 +14,7 @@ from docflat.formats import FORMATS, find_format
 from docflat.formats.safe_reading import read_file
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
-from docflat.support.text_files import chunks_of
+from docflat.support.text_files import raw_lines
 from docflat.support.text_ranges import Range
 from docflat.translation.sentences import split_sentences
 
@@ -63,7 +63,7 @@ class LineDrafts:
 
     def __init__(self, source: Path, draft: Path, boundaries: Boundaries = "auto") -> None:
         self.documents: list[DraftDocument] = []
-        self.lines = b"".join(chunks_of(draft, draft)).split(b"\n")
+        self.lines = b"".join(raw_lines(draft, draft)).split(b"\n")
         self.numbers: list[range] = []
         for document in read_documents(FilePair(source, draft, boundaries)):
             assert document.target is not None  # the pair has two files

@@ -13,9 +13,11 @@ from typing import Literal
 
 from docflat import __version__
 from docflat.support.errors import InputError
+from docflat.support.text_files import check_ordinary
 
 NOTES = ".docflat.jsonl"
 _CHUNK = 1 << 20
+_MOST_NOTES = 256 << 20  # bytes
 _LANGUAGE = re.compile("[a-z]{2}([-_][A-Z]{2})?")  # de, pt-BR
 
 Origin = Mapping[str, str]  # hashes of the source and the model, and options that are not as usual
@@ -76,6 +78,7 @@ class Notes:
     def __init__(self, folder: Path) -> None:
         self.file = folder / NOTES
         self.written: dict[str, dict[str, object]] = {}
+        check_ordinary(self.file, _MOST_NOTES)
         try:
             lines = self.file.read_text(encoding="utf-8").split("\n")
         except FileNotFoundError:
@@ -86,7 +89,7 @@ class Notes:
             try:
                 note = json.loads(line)
                 self.written[note["out"]] = {"sha256": note["sha256"], "origin": dict(note["origin"])}
-            except (ValueError, KeyError, TypeError):  # a kill may have cut it
+            except (ValueError, KeyError, TypeError, RecursionError):  # a kill may have cut it
                 continue
 
     def verdict(self, out: Path, origin: Origin) -> Verdict:

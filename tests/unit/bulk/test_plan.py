@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from bulk.stub_model import write_json_lines
 from docflat.bulk.plan import Plan, read_plan
+from docflat.bulk.readers.documents import Failure
+from docflat.bulk.receipts import Receipt, read_receipt
 from docflat.bulk.settings import Settings
 from docflat.bulk.shards import Shard, Unit, cut
 from docflat.bulk.sources import find_sources
@@ -199,10 +201,16 @@ def test_force_leaves_a_run_in_progress_alone(tmp_path: Path, make: Make, lock: 
     ("text", "message"),
     [
         ("", "there is no plan"),
-        ("{", "is no plan"),
-        ("[]", "is no plan"),
+        ("{", "not JSON"),
+        ("[]", "expected a JSON object"),
         ('{"format": 7}', "has format 7, this docflat reads 1"),
-        (json.dumps({"format": 1, "sources": [{"x": 1}], "settings": {}}), "is no plan"),
+        (json.dumps({"format": 1, "sources": [{"x": 1}], "settings": {}}), r"sources\[0\].x: unknown key"),
+        (json.dumps({"format": 1, "sources": [], "settings": []}), "is no plan"),
+        (
+            json.dumps({"format": 1, "sources": [{"name": "../a", "kind": "text", "path": "a"}], "settings": {}}),
+            "is no",
+        ),
+        (json.dumps({"format": 1, "sources": [], "settings": {}, "shards": "3"}), "is no plan"),
     ],
 )
 def test_what_is_no_plan_is_named(tmp_path: Path, text: str, message: str):
@@ -257,3 +265,49 @@ def test_what_lines_would_break_is_no_text_unless_it_is_said(
         find_sources([tmp_path / name], tmp_path / "out", Settings(model=model))
     sources, _, _ = find_sources([tmp_path / name], tmp_path / "out", Settings(model=model, lines=True))
     assert [source.kind for source in sources] == ["text"]
+
+
+def test_pipes_are_never_waited_for(tmp_path: Path, model: str):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a.docx", "b.jsonl"):
+        os.mkfifo(folder / name)
+    (folder / "c.md").write_text("A line.\n")
+    _, files, _ = find_sources([folder], tmp_path / "out", Settings(model=model))
+    assert [file.name for file in files] == ["c.md"]
+    for name in ("a.docx", "b.jsonl"):
+        with pytest.raises(InputError, match="must be an ordinary file"):
+            find_sources([folder / name], tmp_path / "out", Settings(model=model))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"source": 0', '"source": 3', "is a shard of another plan"),
+        ('"source": 0', '"source": "0"', "is no shard: source is str"),
+        ('"name": "docs.jsonl/', '"name": "../../docs.jsonl/', "is a shard of another plan"),
+        ('"documents": ', '"lengths": 3, "documents": ', "is no shard: lengths is int"),
+        ('"documents": ', '"files": [["../a.md", "/a.md", 1, 2]], "documents": ', "is no name within a folder"),
+        ('{"source"', "[" * 100_000 + '{"source"', "is no shard"),
+    ],
+)
+def test_a_damaged_shard_is_named_by_its_line(tmp_path: Path, make: Make, old: str, new: str, message: str):
+    plan, _ = make([write_json_lines(tmp_path / "docs.jsonl", records(20))], tmp_path / "out")
+    path = tmp_path / "out" / "shards.jsonl"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=rf"shards.jsonl:1: .*{message}"):
+        list(plan.read_shards())
+
+
+@pytest.mark.parametrize(
+    "change", [{"documents": "3"}, {"failures": 3}, {"failures": [[]]}, {"host": {}}, {"seconds": None}]
+)
+def test_a_damaged_receipt_is_named(tmp_path: Path, change: dict[str, Any]):
+    whole = Receipt("docs/1-2", 2, 30, failures=[Failure("why", 1)])
+    path = tmp_path / "1-2.json"
+    path.write_text(whole.to_json())
+    assert read_receipt(path) == whole
+    path.write_text(json.dumps({**json.loads(whole.to_json()), **change}))
+    with pytest.raises(InputError, match=r"1-2.json: is no receipt"):
+        read_receipt(path)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -201,6 +202,16 @@ def test_yaml_errors_have_file_and_line(tmp_path: Path, text: str | bytes, expec
 def test_missing_file(tmp_path: Path):
     with pytest.raises(InputError, match=r"none\.yaml: cannot be read: No such file"):
         load_yaml(tmp_path / "none.yaml", Recipe)
+
+
+def test_a_pipe_is_not_waited_for_and_a_huge_file_not_read(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(InputError, match=r"pipe\.yaml: is no ordinary file"):
+        load_yaml(tmp_path / "pipe.yaml", Recipe)
+    with open(tmp_path / "huge.yaml", "wb") as file:
+        file.truncate(5 << 20)
+    with pytest.raises(InputError, match=r"huge\.yaml: has 5242880 bytes; 4194304 are the most"):
+        load_yaml(tmp_path / "huge.yaml", Recipe)
 
 
 def test_nearest():
