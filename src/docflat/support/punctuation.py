@@ -45,7 +45,8 @@ def columns_before(text: str) -> list[int]:
 def between_sentences(gap: str, before: tuple[str, str], now: tuple[str, str]) -> str:
     """What belongs between two translated sentences.
 
-    gap: what stood between their sources; before, now: the texts to its left and right, and their translations.
+    gap: what stood between their sources; before, now: the texts to its left and right, as far as
+    the last and the first character, and their translations.
     """
     if gap == " " and are_wide(*now) and not are_wide(*before):
         return ""

@@ -88,7 +88,10 @@ def _cut(segment: Segment, outcomes: Outcomes) -> list[Piece]:
         start, last = outcome.sentence.place
         new_pieces, gap = _pieces(outcome), segment.text[end:start]
         if pieces and new_pieces:
-            before, now = (segment.text[:end], segment.text[start:]), (pieces[-1].text, new_pieces[0].text)
+            before, now = (
+                (segment.text[end - 1 : end], segment.text[start : start + 1]),
+                (pieces[-1].text, new_pieces[0].text),
+            )
             gap = between_sentences(gap, before, now)
             if start == end and gap:  # a piece of its own would be of nothing
                 new_pieces[0] = _after_blank(new_pieces[0], gap)

@@ -98,7 +98,9 @@ class Translator:
             places, self.translate([text[slice(*place)] for place in places], **settings), strict=True
         ):
             parts += [
-                between_sentences(text[end:start], (text[:end], text[start:]), (parts[-1], translation)),
+                between_sentences(
+                    text[end:start], (text[max(0, end - 1) : end], text[start : start + 1]), (parts[-1], translation)
+                ),
                 translation,
             ]
             end = last

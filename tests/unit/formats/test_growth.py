@@ -14,6 +14,7 @@ import pytest
 from growing_shapes import SHAPES
 
 from docflat.formats import find_format
+from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 from docflat.translation.files import translate_segments
 from stubs import Stub
@@ -59,3 +60,26 @@ def test_twice_the_file_takes_twice_the_steps(shape: str):
     translate(name, make(2) if isinstance(make(2), bytes) else str(make(2)).encode())  # caches are filled once
     one, two, four = (count_lines(name, make(SIZE * times)) for times in (1, 2, 4))
     assert four - two <= MOST * max(200, two - one)
+
+
+class Counted(str):
+    """Counts what is copied of it."""
+
+    copied = 0
+
+    def __getitem__(self, key: Any) -> str:
+        part = super().__getitem__(key)
+        Counted.copied += len(part)
+        return part
+
+
+def test_twice_the_sentences_copy_twice_the_text():
+    copied = []
+    for size in (200, 400, 800):
+        Counted.copied = 0
+        (new,), _ = translate_segments([Segment(Counted("one two three. " * size))], Stub(str.upper))
+        assert new.text == "ONE TWO THREE. " * size
+        copied.append(Counted.copied)
+    one, two, four = copied
+    assert one > 0
+    assert four - two <= MOST * (two - one)
