@@ -13,12 +13,16 @@ from typing import NamedTuple
 from docflat.formats.catalogues.strings_in_place import StringPlace, StringsInPlace
 from docflat.formats.safe_reading import read_text
 from docflat.support.errors import InputError
+from docflat.support.punctuation import WIDE
 
 _DELIMITERS = ",;\t|"
 _SAMPLE = 50  # rows by which the delimiter is known
 _SEP = re.compile(r"sep=(.)(?=\r?\n)", re.IGNORECASE)  # in which Excel tells itself
 _QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
-_SENTENCE = re.compile(r"(?<![^\W\d_])[^\W\d_]+[,;:]?\s+[^\W\d_]")  # two words beside each other: no code, no file name
+# Two words beside each other: no code, no file name. Or as much, in scripts that have no blanks between them.
+_SENTENCE = re.compile(
+    rf"(?<![^\W\d_])[^\W\d_]+[,;:]?\s+[^\W\d_]|[{WIDE}]{{4}}|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{{8}}"
+)
 _FORMULA = "=+-@"  # a cell that begins so is one to spreadsheets, and may call programs
 _SHOWN = 12  # names of columns in a message
 

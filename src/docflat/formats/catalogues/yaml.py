@@ -29,7 +29,8 @@ _CODES = (
 )
 _LANGUAGE = re.compile(rf"(?:{_CODES.replace(' ', '|')})([-_](?:[A-Z]{{2}}|[A-Z][a-z]{{3}}|[0-9]{{3}}|[a-z]{{2}}))*")
 _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")  # an anchor, a tag
-_DATA = re.compile(r":[a-z_]+|(?:%[-0^#]?[A-Za-z%]|[^A-Za-z%])*")  # a symbol of Ruby, the form of a date
+# A symbol of Ruby, or the form of a date: no letters but those of its parts.
+_DATA = re.compile(r":[a-z_]+|(?:%[-0^#]?[A-Za-z%]|[^\w%]|[\d_年月日時时分秒년월일시분초])*")
 _TEXT = "tag:yaml.org,2002:str"
 _RUBY = ("ruby-format",)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
