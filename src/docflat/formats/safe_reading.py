@@ -33,6 +33,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+_SAMPLE = 4096  # bytes that show an encoding
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # old office files, and the wrapper of encrypted new ones
 
 
@@ -62,7 +63,15 @@ class Encoding:
 
 def find_mark(data: bytes) -> Encoding | None:
     """The encoding that a byte order mark at the start leaves no doubt of."""
-    return next((Encoding(name, mark) for mark, name in _MARKS.items() if data.startswith(mark)), None)
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), None)
+    if mark == codecs.BOM_UTF32_LE and not _may_be_utf_32(data[:_SAMPLE]):
+        mark = codecs.BOM_UTF16_LE  # with a character 0 after it
+    return None if mark is None else Encoding(_MARKS[mark], mark)
+
+
+def _may_be_utf_32(data: bytes) -> bool:
+    """Whether each four bytes are a character, the lowest first."""
+    return not any(data[3::4]) and max(data[6::4], default=0) <= 0x10
 
 
 def find_codec(charset: str) -> str:
