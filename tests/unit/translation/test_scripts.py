@@ -115,5 +115,5 @@ def test_lines_of_subtitles_are_broken_as_the_script_allows(tmp_path: Path, tran
     lines = written.splitlines()[2:]
     assert "".join("".join(lines).split()) == "".join(translation.split())
     assert len(lines) == 2
-    assert max(map(len, lines)) <= max(longest, 42 < len(translation) and len(translation) // 2 + 12)
+    assert max(map(len, lines)) <= max(longest, len(translation) > 42 and len(translation) // 2 + 12)
     assert not any(line[0] in "，。！？" for line in lines)
