@@ -25,7 +25,7 @@ MODEL = Path(__file__).parent.parent / "data" / "model-format-1"
 
 
 class Shouter:
-    """Shouts; without context it shouts "HE" where with it "SHE"."""
+    """Shouts, and points with commas; without context it shouts "HE" where with it "SHE"."""
 
     first_pass = None
     edit_with = None
@@ -44,7 +44,8 @@ class Shouter:
         it = "HE" if settings["mode"] == "sentence" else "SHE"
         for document in documents:
             done(len(document))
-            yield [re.sub(r"\bIT\b", it, sentence.upper()) for sentence in document]
+            shouted = (re.sub(r"\bIT\b", it, sentence.upper()) for sentence in document)
+            yield [re.sub(r"(?<=\d)\.(?=\d)", ",", sentence) for sentence in shouted]
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]:
         return [None] * len(pairs)

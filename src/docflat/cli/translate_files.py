@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from argparse import Namespace
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -223,7 +223,7 @@ class _Runner:
         return outcome
 
     def _translate_lines(self, job: Job, done: Callable[[int], None]) -> str:
-        from docflat.translation.file_report import count_repairs
+        from docflat.translation.file_report import count_repairs, find_other_numbers
         from docflat.translation.files import make_folder_of
 
         if job.out is not None:
@@ -235,7 +235,7 @@ class _Runner:
         def see(pairs: list[ComparedLine]) -> None:
             nonlocal number
             number += len(pairs)
-            differing.extend(find_other_numbers(pairs))
+            differing.extend(find_other_numbers(pairs, self.load().languages))
             if self.arguments.side_by_side or self.arguments.changes:
                 lines.extend(pairs)
 
@@ -273,12 +273,6 @@ class _Runner:
         if languages := languages_of(self.arguments.model):
             known["target_language"] = known["target_language"] or languages[1]
         return find_format(file, **{name: known[name] for name in options_of(file) if known[name]})
-
-
-def find_other_numbers(pairs: Iterable[ComparedLine]) -> list[tuple[str, str]]:
-    from docflat.translation.numbers import numbers_differ
-
-    return [(source, target) for source, target, _ in pairs if numbers_differ(source, target)]
 
 
 def warn_of_numbers(name: str, pairs: Sequence[tuple[str, str]]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from docflat.translation.numbers import numbers_differ
 from docflat.translation.outcomes import Outcome
+from docflat.translation.repairs.table import is_misread
 from docflat.translation.segment_plan import PROTECTED, TOO_LONG, SegmentPlan
 
 
@@ -22,6 +23,7 @@ class FileReport:
     numbers: int = 0  # segments without words whose numbers were written as the target language writes them
     left_out: str = ""  # what the format passed over, in words
     remarks: Sequence[str] = ()  # of its format: what is hard to read now
+    languages: tuple[str, str] | None = None  # of the model
 
     @property
     def segments(self) -> int:
@@ -87,8 +89,8 @@ class FileReport:
 
     @cached_property
     def other_numbers(self) -> list[tuple[str, str]]:
-        """Sentences and their translations whose numbers differ."""
-        return [(source, target) for source, target, _ in self.rows if numbers_differ(source, target)]
+        """Sentences and their translations whose numbers differ, or do to who reads them."""
+        return find_other_numbers(self.rows, self.languages)
 
     @property
     def repairs(self) -> Counter[str]:
@@ -119,6 +121,17 @@ class FileReport:
         if other := len(self.other_numbers):
             parts.append(f"{other} of {self.sentences} sentences have other numbers than the source")
         return f"{self.file}: {'; '.join([*parts, *self.remarks])}"
+
+
+def find_other_numbers(
+    rows: Iterable[tuple[str, str, bool]], languages: tuple[str, str] | None
+) -> list[tuple[str, str]]:
+    """Sentences and their translations whose numbers differ; languages: of the model, if it is known."""
+    return [
+        (source, target)
+        for source, target, _ in rows
+        if numbers_differ(source, target) or is_misread(source, target, languages)
+    ]
 
 
 def count_repairs(repairs: Mapping[str, int]) -> list[str]:

@@ -89,7 +89,8 @@ def translate_planned(
     outcomes = iter(ways.translate(sentences))
     grouped = [list(islice(outcomes, len(plan.sentences))) for plan in plans]
     translated, final = put_back(segments, grouped, translator.align, ways.in_parts)
-    return translated, FileReport(file, plans, [one for group in final for one in group], numbers)
+    final_outcomes = [one for group in final for one in group]
+    return translated, FileReport(file, plans, final_outcomes, numbers, languages=translator.languages)
 
 
 def _with_numbers_alone(

@@ -208,17 +208,17 @@ def test_where_no_word_can_stand_in(text: str):
 
 
 def test_numbers_are_written_as_the_language_writes_them():
-    stub = Stub(lambda text: text.replace("It costs", "Es kostet"))
+    stub = Stub(lambda text: text.replace("It costs", "Es kostet").replace("1,200.50 here", "1,200,50 hier"))
     stub.languages = ("en", "de")
     texts = ["It costs 1,200.50 here.", "It costs 1,200.50 `1,200.50`.", "It costs 1,300 {x}s."]
     segments = [Segment(texts[0]), Segment(texts[1], (Span(19, 27, "code", opaque=True),)), Segment(texts[2])]
     new, report = translate_segments(segments, stub, file="x")
     assert [segment.text for segment in new] == [
-        "Es kostet 1.200,50 here.",
+        "Es kostet 1.200,50 hier.",
         "Es kostet 1,200.50 `1,200.50`.",  # which of them is the quote cannot be told
-        "Es kostet 1.300 {x}s.",
+        "Es kostet 1,300 {x}s.",
     ]
-    assert report.other_numbers == []
+    assert report.other_numbers == [(texts[2], "Es kostet 1,300 {x}s.")]  # to a German 1.3
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Numbers of an English text as German writes them: 1,200.50 as 1.200,50.
 
-Only numbers of thousands, where a sign that is left as in English makes a thousandth of them. A decimal point that a
-model copies (1.5 kg) is left: it says the same, and human translators leave it too often to call it wrong.
+Only numbers of thousands whose signs a model mixed up, so that they are numbers in no language (6.229.21). Those that
+it copied (1,200) are left, though that is a thousandth to a German: human translators copy 15 in 1,000 of them, so a
+repair would change what people wrote. A warning names them. A copied decimal point (1.5 kg) says the same, and is left.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ _LABELLED = re.compile(  # 100,200 and 300,400 after it share a label
 _REACH = 200  # characters before a number in which its label is
 _NUMBER = re.compile(r"(?<![\w.,:])[0-9]+(?:[.,][0-9]+)+(?!\w|[.,][0-9])")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+# A number of English or of German. 12.595.75 is none of either, nor 1,234,56.
+_IN_A_LANGUAGE = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3})*(?:,[0-9]+)?")
+_MISREAD = re.compile(r"[0-9]{1,3},[0-9]{3}")
 _TWICE = re.compile(r"([0-9]{3}),\1")  # a size, such as 200,200
 _LISTED = (re.compile(r"[0-9],\s*$"), re.compile(r",\s*[0-9]"))  # 96, 107,109, 111: a blank is missing
 _QUOTED = (re.compile("[\"'“”‘`]$"), re.compile("^[\"'“”’`]"))  # what a program prints
@@ -38,8 +42,10 @@ def has_thousands(source: str) -> bool:
 
 def _numbers(source: str) -> Iterator[re.Match[str]]:
     """The numbers of thousands that are no labels, lists, percents, quotes or part of an address."""
-    matches = [] if _ABOUT_NUMBERS.search(source) else list(_NUMBER.finditer(source))
-    fixed = find_placeholders(source) if matches else []
+    matches = list(_NUMBER.finditer(source))
+    if not matches or _ABOUT_NUMBERS.search(source):
+        return
+    fixed = find_placeholders(source)
     for match in matches:
         before, after = source[: match.start()], source[match.end() :]
         if (
@@ -54,25 +60,46 @@ def _numbers(source: str) -> Iterator[re.Match[str]]:
 
 
 def localize_numbers(source: str, german: str) -> str:
-    """The translation with the numbers of its source that the model wrote with the same digits.
+    """The translation with the numbers of its source that the model wrote so that they are numbers in no language.
+
+    Such as 6.229.21 for 6,229.21. What it wrote as in English is left, as people leave it: `has_english_thousands`.
+    """
+    instead = {
+        match.start(): new for match, new in _unlike_german(source, german) if not _IN_A_LANGUAGE.fullmatch(match[0])
+    }
+    return _NUMBER.sub(lambda match: instead.get(match.start(), match[0]), german) if instead else german
+
+
+def has_english_thousands(source: str, german: str) -> bool:
+    """Whether a number of the source has the sign of its thousands in the translation too, where it says a thousandth.
+
+    In 1,200,000 and 1,200.50 it says so to nobody.
+    """
+    return any(_MISREAD.fullmatch(match[0]) for match, _ in _unlike_german(source, german))
+
+
+def _unlike_german(source: str, german: str) -> list[tuple[re.Match[str], str]]:
+    """Numbers with the digits of the source's thousands, but not as German writes them; and how it does.
 
     Not where a dollar or pound sign stands before one, as in English: that is left whole.
     """
     matches = list(_numbers(source))
+    if not matches:
+        return []
     numbers = {_digits(match[0]): match[0].translate(_SWAP) for match in matches}
     before, after = (Counter(map(_digits, _NUMBER.findall(text))) for text in (source, german))
     sure = Counter(_digits(match[0]) for match in matches)
-
-    def write(match: re.Match[str]) -> str:
+    unlike = []
+    for match in _NUMBER.finditer(german):
         digits = _digits(match[0])
         # Where it is more often than in the source one is something else: 1,205 cases on May 12, 1.205 am 12.05.
         is_sure = digits in numbers and before[digits] == sure[digits] >= after[digits]
         is_english = re.search(r"[$£]\s?$", german[: match.start()]) is not None
         # Thousands may be apart or not.
         is_german = is_sure and match[0].replace(".", "") == numbers[digits].replace(".", "")
-        return match[0] if not is_sure or is_english or is_german else numbers[digits]
-
-    return _NUMBER.sub(write, german) if numbers else german
+        if is_sure and not is_english and not is_german:
+            unlike.append((match, numbers[digits]))
+    return unlike
 
 
 def localize_cells(cells: Sequence[str]) -> list[str]:

@@ -9,7 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from docflat.translation.repairs.hours_german import has_morning_hours, localize_hours
-from docflat.translation.repairs.numbers_german import has_thousands, localize_cells, localize_numbers
+from docflat.translation.repairs.numbers_german import (
+    has_english_thousands,
+    has_thousands,
+    localize_cells,
+    localize_numbers,
+)
 
 Languages = tuple[str, str]
 
@@ -31,8 +36,16 @@ REPAIRS: dict[Languages, tuple[Repair, ...]] = {
 }
 # Texts of a file without words, which no model translates: all of them at once.
 CELLS: dict[Languages, Callable[[Sequence[str]], list[str]]] = {("en", "de"): localize_cells}
+# Numbers that nothing repairs, for people write them too, and that are others to who reads them.
+MISREAD: dict[Languages, Callable[[str, str], bool]] = {("en", "de"): has_english_thousands}
 
 
 def repairs_for(languages: Languages | None) -> tuple[Repair, ...]:
     """Those of a language pair; none of one that is not known."""
     return REPAIRS.get(languages, ()) if languages else ()
+
+
+def is_misread(source: str, target: str, languages: Languages | None) -> bool:
+    """Whether a translation has a number of its source in a way that its readers take for another."""
+    misread = MISREAD.get(languages) if languages else None
+    return misread is not None and misread(source, target)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from docflat.translation.file_report import find_other_numbers
 from docflat.translation.numbers import numbers_differ
 from docflat.translation.repairing import Repaired, repair
 from docflat.translation.repairs.hours_german import localize_hours
 from docflat.translation.repairs.numbers_german import localize_cells, localize_numbers
+from docflat.translation.repairs.table import is_misread
 
 
 @pytest.mark.parametrize(
@@ -17,8 +19,13 @@ from docflat.translation.repairs.numbers_german import localize_cells, localize_
         ("The price is 1,200.50 dollars.", "Der Preis beträgt 1,200,50 Dollar.", "Der Preis beträgt 1.200,50 Dollar."),
         ("$1,234,567.89 including tax", "1,234,567,89 inklusive Steuern", "1.234.567,89 inklusive Steuern"),
         ("amounts to EUR 1,049.99.", "beläuft sich auf 1.049.99 EUR.", "beläuft sich auf 1.049,99 EUR."),
-        ("It was 83,149,300 in 2019.", "Es waren 2019 83,149.300.", "Es waren 2019 83.149.300."),
-        ("from $11,481 million", "von 11,481 Millionen", "von 11.481 Millionen"),
+        ("closed at 16,599.85", "schloss bei 16,599,85", "schloss bei 16.599,85"),
+        ("closed up to 6,229.21.", "schloss bei 6.229.21.", "schloss bei 6.229,21."),
+        ("It was 83,149,300 in 2019.", "Es waren 2019 83,149,30,0.", "Es waren 2019 83.149.300."),
+        # As in English: human translators write that too.
+        ("It was 83,149,300 in 2019.", "Es waren 2019 83,149.300.", "Es waren 2019 83,149.300."),
+        ("from $11,481 million", "von 11,481 Millionen", "von 11,481 Millionen"),
+        ("EUR 1,049.99", "1,049.99 EUR", "1,049.99 EUR"),
         # What is right stays, and so does what may be no number.
         ("12,345 units", "12.345 Einheiten", "12.345 Einheiten"),
         ("1,200.50", "1200,50", "1200,50"),
@@ -47,7 +54,7 @@ from docflat.translation.repairs.numbers_german import localize_cells, localize_
         # The same digits are another number.
         ("1,250 units at $12.50", "1.250 Einheiten zu 12,50 $", "1.250 Einheiten zu 12,50 $"),
         ("May 12: 1,205 cases", "12.05.: 1.205 Fälle", "12.05.: 1.205 Fälle"),
-        ("1,200 or 1,200", "1,200 oder 1.200", "1.200 oder 1.200"),
+        ("1,200 or 1,200", "1,200 oder 1.200", "1,200 oder 1.200"),
     ],
 )
 def test_as_german_writes_them(source: str, target: str, expected: str):
@@ -58,8 +65,26 @@ def test_as_german_writes_them(source: str, target: str, expected: str):
 def test_what_is_fixed_and_other_languages():
     assert localize_numbers("See www.x.org/1,200", "Sieh www.x.org/1,200") == "Sieh www.x.org/1,200"
     for languages in (None, ("de", "en"), ("en", "fr"), ("en", "en")):
-        assert repair("It has 1,200.", "Es hat 1,200.", languages) == Repaired("Es hat 1,200.")
-    assert repair("It has 1,200.", "Es hat 1,200.", ("en", "de")) == Repaired("Es hat 1.200.", ("numbers",))
+        assert repair("It has 1,200.5.", "Es hat 1,200,5.", languages) == Repaired("Es hat 1,200,5.")
+    assert repair("It has 1,200.5.", "Es hat 1,200,5.", ("en", "de")) == Repaired("Es hat 1.200,5.", ("numbers",))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "misread"),
+    [
+        ("It has 1,200.", "Es hat 1,200.", True),
+        ("1,200 or 1,200", "1,200 oder 1.200", True),
+        ("It has 1,200.", "Es hat 1.200.", False),
+        ("It has 1,200.", "Es hat 1200.", False),
+        ("It has 1,200,000.", "Es hat 1,200,000.", False),  # nobody reads a thousandth there
+        ("Order no. 123,456", "Bestellung Nr. 123,456", False),
+    ],
+)
+def test_thousands_as_in_english_are_named(source: str, target: str, misread: bool):
+    assert is_misread(source, target, ("en", "de")) == misread
+    assert not is_misread(source, target, ("en", "fr"))
+    assert not is_misread(source, target, None)
+    assert find_other_numbers([(source, target, True)], ("en", "de")) == ([(source, target)] if misread else [])
 
 
 @pytest.mark.parametrize(
