@@ -23,7 +23,7 @@ from typing import Any
 
 from readers import Unreadable, structure_of
 
-from docflat.formats import FORMATS, find_format, options_of
+from docflat.formats import FORMATS, WRITTEN_AS, find_format, options_of, output_suffix
 from docflat.formats.safe_reading import read_file
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
@@ -106,7 +106,11 @@ def _check(path: Path, outcome: Outcome) -> None:
         outcome.refused = str(error)
         return
     outcome.segments = len(parsed.segments)
-    if outcome.kind != ".pdf" and parsed.render(parsed.segments) != data:
+    if outcome.kind in WRITTEN_AS:  # from here on it is a file of the kind that is written
+        path = path.with_suffix(output_suffix(path))
+        data = parsed.render(parsed.segments)
+        parsed = find_format(path).read(data, path.name)
+    if parsed.render(parsed.segments) != data:
         outcome.faults.append(("identity", "other bytes"))
     try:
         before = structure_of(data, path)
@@ -118,7 +122,7 @@ def _check(path: Path, outcome: Outcome) -> None:
             if not report.sentences:
                 continue
             written = parsed.render(segments)
-            again = find_format(path, **options).read(written, path.name) if outcome.kind != ".pdf" else parsed
+            again = find_format(path, **options).read(written, path.name)
             if (
                 name == "marked"
                 and outcome.kind not in BILINGUAL

@@ -394,11 +394,27 @@ YAML_MESSAGES = """en:
   ? key
   : a value
 """
+PDF = """%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F 4 0 R/B 5 0 R>>>>/Contents 6 0 R>>endobj
+4 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica-Bold>>endobj
+6 0 obj<</Length 298>>stream
+BT /B 20 Tf 60 700 Td (A heading) Tj ET
+BT /F 10 Tf 60 660 Td (Some words that are di-) Tj 0 -12 Td (vided, and a second line.) Tj ET
+BT /F 10 Tf 300 660 Td (Words in a column that) Tj 0 -12 Td (stands beside the first.) Tj ET
+BT /F 10 Tf 60 600 Td (- An item) Tj 0 -12 Td (2. A number) Tj 80 0 Td (A cell) Tj ET
+endstream endobj
+trailer<</Size 7/Root 1 0 R>>
+%%EOF
+"""
 TABLE = 'id,"What it is",Name\r\n1,"A ""red"" chair, and\r\nmore",x\r\n2,A table of wood,"y"\r\n'
 TEXTS: dict[str, tuple[str, ...]] = {
     "txt": (TXT,),
     "md": (MARKDOWN, SITE_MARKDOWN),
     "html": (HTML,),
+    "pdf": (PDF,),
     "json": (JSON,),
     "jsonl": (JSON_LINES, JSON_DOCUMENTS),
     "arb": (ARB,),

@@ -18,6 +18,7 @@ from docflat.bulk.readers.documents import Failure, Reader, Translation
 from docflat.bulk.receipts import Receipt, read_receipt
 from docflat.bulk.settings import Settings
 from docflat.bulk.shards import Shard
+from docflat.formats import WRITTEN_AS
 
 
 class TranslateShard:
@@ -79,9 +80,10 @@ class TranslateShard:
         return translations
 
     def _files(self, shard: Shard, diary: Diary | None) -> Sequence[Translation]:
-        """Files that become files of the same names."""
+        """Files that become files of the same names; one that is written as another kind, with its ending behind."""
         root = self.plan.out / "files"
-        todo = [(Path(path), root / name) for name, path, _, _ in shard.files]
+        endings = [WRITTEN_AS.get(Path(name).suffix.lower(), "") for name, _, _, _ in shard.files]
+        todo = [(Path(file[1]), root / (file[0] + end)) for file, end in zip(shard.files, endings, strict=True)]
         if diary is None:
             results = self.translator.translate_files(todo)
         else:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from docflat.formats import FORMATS
+from docflat.formats import FORMATS, output_suffix
 from docflat.formats.recognition import check_lines, has_format
 from docflat.support.console import report
 from docflat.support.errors import InputError
@@ -55,7 +55,11 @@ def plan_jobs(arguments: Namespace) -> list[Job]:
         raise InputError("several files go into a folder, and this is none", out.path or "stdout")
     folder = out.path if out is not None else None
     jobs = [
-        Job(file, folder / inside if folder else _beside(file, arguments), _is_lines(file, arguments))
+        Job(
+            file,
+            (folder / inside).with_suffix(output_suffix(inside)) if folder else _beside(file, arguments),
+            _is_lines(file, arguments),
+        )
         for path in files
         for file, inside in _walk(path, folder, arguments)
     ]
@@ -117,7 +121,7 @@ def _walk(named: Path, folder: Path | None, arguments: Namespace) -> Iterator[tu
 
 
 def _beside(file: Path, arguments: Namespace) -> Path:
-    return file.with_name(f"{file.stem}.{arguments.suffix}{file.suffix}")
+    return file.with_name(f"{file.stem}.{arguments.suffix}{output_suffix(file)}")
 
 
 def _explain_text(file: Path) -> None:

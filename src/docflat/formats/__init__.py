@@ -59,6 +59,7 @@ FORMATS: dict[str, str] = {
     ".vtt": "subtitles.vtt:Vtt",
     ".po": "catalogues.po:Po",
     ".pot": "catalogues.po:Po",
+    ".pdf": "pdf.reader:Pdf",
     ".xliff": "catalogues.xliff:Xliff",
     ".xlf": "catalogues.xliff:Xliff",
     ".sdlxliff": "catalogues.xliff:Xliff",
@@ -66,7 +67,10 @@ FORMATS: dict[str, str] = {
 }
 
 # Those that are zips: their size says little of how much text they have.
-PACKED = tuple(suffix for suffix, where in FORMATS.items() if where.startswith(("office.", "epub:")))
+PACKED = tuple(suffix for suffix, where in FORMATS.items() if where.startswith(("office.", "epub:", "pdf.")))
+
+# What the translation is written as, where that is something else.
+WRITTEN_AS = {".pdf": ".docx"}
 
 # What the class of a format can be told.
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -83,6 +87,12 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "subtitles.vtt": ("max_cps", "max_cue_lines"),
     "subtitles.ass": ("max_cps", "max_cue_lines"),
 }
+
+
+def output_suffix(path: str | Path) -> str:
+    """The ending of the translation of a file."""
+    suffix = Path(path).suffix
+    return WRITTEN_AS.get(suffix.lower(), suffix)
 
 
 def options_of(path: str | Path) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from docflat.support.text_files import OPENERS
 
 # What is often asked for, and would be taken for text: what to save it as, if that helps.
 NOT_READ = {
-    ".pdf": None,
     ".doc": ".docx",
     ".rtf": ".docx",
     ".ppt": ".pptx",
@@ -25,7 +24,7 @@ NOT_READ = {
 }
 # Files with a form that lines would break: keys would be translated, brackets and tags become words.
 STRUCTURED = {
-    *(".toml", ".ini", ".cfg", ".rst", ".adoc", ".tex", ".mdx", ".ipynb"),
+    *(".toml", ".ini", ".cfg", ".rst", ".adoc", ".tex", ".ipynb"),
     *(".svg", ".css", ".js", ".py", ".sh", ".sql"),
 }
 _MARKS = {

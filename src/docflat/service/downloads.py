@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from starlette.responses import FileResponse, Response
 
+from docflat.formats import output_suffix
 from docflat.service.jobs import Job, JobFile
 from docflat.service.problems import Problem
 from docflat.service.spool import Spool
@@ -21,7 +22,7 @@ _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.+')
 def result_name(job: Job, file: JobFile) -> str:
     """report.docx -> report.de.docx"""
     name = PurePosixPath(_NOT_IN_NAMES.sub("_", file.name.replace("\\", "/").rpartition("/")[2]) or "document")
-    return f"{name.stem}.{job.order.model.target}{name.suffix}"
+    return f"{name.stem}.{job.order.model.target}{output_suffix(name.name)}"
 
 
 def attachment(path: Path, name: str) -> Response:

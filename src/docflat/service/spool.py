@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from docflat.formats import output_suffix
+
 _ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 
@@ -31,7 +33,7 @@ class Spool:
 
     def result(self, job: str, number: int, suffix: str) -> Path:
         assert _SUFFIX.fullmatch(suffix)
-        return self.of(job) / f"{number}.result{suffix}"
+        return self.of(job) / f"{number}.result{output_suffix(f'x{suffix}')}"
 
     def sentences(self, job: str, number: int) -> Path:
         return self.of(job) / f"{number}.sentences.json"

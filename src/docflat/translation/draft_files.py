@@ -10,7 +10,7 @@ from typing import Protocol
 from docflat.data.documents import Boundaries, FilePair, read_documents
 from docflat.editing.editor import Revision, SentenceAndDraft
 from docflat.editing.variants import Change
-from docflat.formats import FORMATS, find_format
+from docflat.formats import FORMATS, WRITTEN_AS, find_format
 from docflat.formats.safe_reading import read_file
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
@@ -136,6 +136,8 @@ class FormattedDrafts:
     """Two files of a format: the source and its translation, paragraph by paragraph."""
 
     def __init__(self, source: Path, draft: Path, languages: tuple[str, str]) -> None:
+        if draft.suffix.lower() in WRITTEN_AS:
+            raise InputError(f"a {draft.suffix} file is read, but not written", draft)
         if FORMATS.get(source.suffix.lower()) != FORMATS.get(draft.suffix.lower()):
             raise InputError(f"the translation of a {source.suffix} file is no {draft.suffix} file", draft)
         original, self.parsed = (find_format(file).read(read_file(file), str(file)) for file in (source, draft))

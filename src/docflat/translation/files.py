@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from docflat.formats import FORMATS
+from docflat.formats import FORMATS, WRITTEN_AS, output_suffix
 from docflat.formats.safe_reading import read_file
 from docflat.formats.segments import Format, ParsedFile, Reviewed, Segment
 from docflat.support.atomic import write_whole
@@ -128,9 +128,10 @@ def check_output(path: Path, out: Path) -> None:
     """Nothing that the user has is lost, and a file's name says what is in it."""
     if path.exists() and out.exists() and out.samefile(path):
         raise InputError("would be overwritten by its translation", path)
-    kinds = [FORMATS.get(file.suffix.lower()) for file in (path, out)]
+    kinds = [FORMATS.get(suffix.lower()) for suffix in (output_suffix(path), out.suffix)]
     if None not in kinds and kinds[0] != kinds[1]:
-        raise InputError(f"the translation of a {path.suffix} file is no {out.suffix} file", out)
+        instead = f", but a {output_suffix(path)} file" if path.suffix.lower() in WRITTEN_AS else ""
+        raise InputError(f"the translation of a {path.suffix} file is no {out.suffix} file{instead}", out)
 
 
 def make_folder_of(out: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from docflat import __version__
+from docflat.formats import WRITTEN_AS
 from docflat.support.errors import InputError
 from docflat.support.text_files import check_ordinary
 
@@ -64,6 +65,9 @@ def original_of(file: Path, language: str, suffix: str = "translated", beside: b
     """
     stem, _, mark = file.stem.rpartition(".")
     original = file.with_name(stem + file.suffix)
+    for source, written in WRITTEN_AS.items():
+        if file.suffix.lower() == written and not original.exists() and file.with_name(stem + source).exists():
+            original = file.with_name(stem + source)
     if not stem or mark == language:
         return None
     if beside and mark == suffix:  # so would its own translation be named
