@@ -47,7 +47,7 @@ SEED = 1
 STRINGS = 20  # of a request
 DOCUMENTS = (0, 1, 4)
 EACH = 5  # requests of a round, for each of these
-TEXTS = 300  # that clients choose from
+TEXTS = 100  # that clients choose from
 THINGS = [
     "lamp",
     "door",

@@ -8,7 +8,7 @@ from functools import wraps
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -117,7 +117,7 @@ TABLE: tuple[Entry, ...] = (
 def make_app(service: Service) -> ASGIApp:
     async def problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, Problem)
-        return answer(error, request)
+        return page.with_problem(request, error) if page.wants_page(request) else answer(error, request)
 
     async def http_problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -125,7 +125,10 @@ def make_app(service: Service) -> ASGIApp:
             refusal = answer(Problem(405, "method", method=request.method), request)
             refusal.headers.update(error.headers or {})
             return refusal
-        return answer(Problem(404, "not_found"), request)
+        return await problem(request, Problem(404, "not_found"))
+
+    async def fault(request: Request, error: Exception) -> Response:
+        return answer(Problem(500, "fault"), request)  # and the guard, which gets the error too, logs it
 
     async def gone(request: Request, error: Exception) -> Response:
         return Response(status_code=_CLIENT_GONE)
@@ -134,7 +137,14 @@ def make_app(service: Service) -> ASGIApp:
     for entry in TABLE:
         by_path.setdefault(entry.path, {})[entry.method] = _checked(entry, service)
     routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
-    app = Starlette(routes=routes, exception_handlers={Problem: problem, HTTPException: http_problem, ClientGone: gone})
+    on_error = {
+        Problem: problem,
+        HTTPException: http_problem,
+        ClientGone: gone,
+        ClientDisconnect: gone,
+        Exception: fault,
+    }
+    app = Starlette(routes=routes, exception_handlers=on_error)
     app.state.service = service
     return Guard(app, service.settings, service.metrics, {route.endpoint: route.path for route in routes})
 

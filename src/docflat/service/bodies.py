@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
@@ -52,12 +52,15 @@ class Parameters:
         value = self.values.get(name, default)
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
+        if value in (None, ""):
+            return default
+        problem = Problem(400, "not_number", name=name, most=most)
         try:
-            number = default if value in (None, "") else int(value)
-        except (ValueError, TypeError):
-            raise Problem(400, "not_number", name=name, most=most) from None
-        if isinstance(value, bool) or not 0 <= number <= most:
-            raise Problem(400, "not_number", name=name, most=most)
+            number = int(value)
+        except (ValueError, TypeError, OverflowError):  # JSON can write numbers beyond all bounds
+            raise problem from None
+        if isinstance(value, bool) or (isinstance(value, float) and value != number) or not 0 <= number <= most:
+            raise problem
         return number
 
     def flag(self, name: str, default: bool) -> bool:
@@ -81,12 +84,14 @@ class Parameters:
 
 async def read_parameters(request: Request) -> Parameters:
     """Of the query and of the body, whose win: clients of LibreTranslate's POST a query, DeepL's sends GET a form."""
-    values = _lists(request.query_params.multi_items())
+    values = _lists(_pairs(request.scope["query_string"]))
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     files: list[tuple[str, UploadFile]] = []
     if kind == "application/json":
         values.update(await read_json(request))
-    elif kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+    elif kind == "application/x-www-form-urlencoded":
+        values.update(_lists(_pairs(await request.body())))
+    elif kind == "multipart/form-data":
         form = await _form(request)
         files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
         values.update(_lists((name, value) for name, value in form.multi_items() if isinstance(value, str)))
@@ -96,7 +101,17 @@ async def read_parameters(request: Request) -> Parameters:
     return Parameters(values, files)
 
 
-def _lists(items: Any) -> dict[str, Any]:
+def _pairs(encoded: bytes) -> list[tuple[str, str]]:
+    """Of a query or a form. Starlette's reading puts U+FFFD in the place of what is not UTF-8, and says nothing."""
+    try:
+        return parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+    except UnicodeDecodeError:
+        raise Problem(400, "not_utf8") from None
+    except ValueError:
+        raise Problem(400, "too_many_fields", most=_MOST_FIELDS) from None
+
+
+def _lists(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Names that come once have a value, those that come again a list."""
     values: dict[str, Any] = {}
     for name, value in items:
@@ -145,8 +160,6 @@ class _Parts(MultiPartParser):
 async def _form(request: Request) -> FormData:
     settings = request.app.state.service.settings
     try:
-        if not request.headers.get("content-type", "").lower().startswith("multipart/"):
-            return await request.form(max_fields=_MOST_FIELDS)
         most_files = settings.most_files + 1  # a glossary too
         parts = _Parts(
             request.headers,
@@ -159,8 +172,6 @@ async def _form(request: Request) -> FormData:
         return await parts.parse()
     except MultiPartException as error:
         raise Problem(400, "not_form", reason=error.message) from None
-    except HTTPException as error:
-        raise Problem(400, "not_form", reason=error.detail) from None
 
 
 def _check_unicode(value: Any) -> None:

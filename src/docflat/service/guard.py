@@ -103,18 +103,21 @@ class Guard:
 
         It cannot do so with an address, as that is no name.
         """
-        host = _hostname(http.headers.get("host", ""))
+        named = http.headers.get("host", "")
+        host = _hostname(named)
         known = {"localhost", self.settings.host.lower(), *(name.lower() for name in self.settings.allowed_hosts)}
+        if not named:
+            raise Problem(400, "no_host")
         if host not in known and not _is_address(host):
-            raise Problem(421, "host", host=host[:100] or "-")
+            raise Problem(421, "host", host=(host or named)[:100])
 
     def _check_origin(self, http: HTTPConnection) -> None:
         """A form on a page elsewhere may not make jobs here."""
         origin = http.headers.get("origin", "")
-        parts = urlsplit(origin) if origin.startswith(("http://", "https://")) else None
-        if http.scope["method"] not in _CHANGES or parts is None:
+        scheme, _, name = origin.lower().partition("://")
+        if http.scope["method"] not in _CHANGES or scheme not in ("http", "https"):
             return
-        if parts.netloc.lower() != http.headers.get("host", "").lower() and origin not in self.settings.origins:
+        if name != http.headers.get("host", "").lower() and origin not in self.settings.origins:
             raise Problem(403, "origin")
 
     def _cross_origin(self, http: HTTPConnection) -> list[tuple[bytes, bytes]]:
@@ -162,7 +165,12 @@ def _method(scope: Scope) -> str:
 
 
 def _hostname(host: str) -> str:
-    return (urlsplit(f"//{host}").hostname or "") if "@" not in host and "/" not in host else ""
+    if "@" in host or "/" in host:
+        return ""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # [::1, without its end
+        return ""
 
 
 def _is_address(host: str) -> bool:

@@ -369,7 +369,7 @@ def hash_of(secret: str) -> str:
 
 
 def suffix_of(name: str) -> str:
-    suffix = PurePosixPath(name.replace("\\", "/")).suffix.lower()
+    suffix = PurePosixPath("_" + name.replace("\\", "/").rpartition("/")[2].strip()).suffix.lower()
     if suffix not in FORMATS:
         raise Problem(400, "file_kind", kind=suffix or name[-20:] or "-", kinds=" ".join(FORMATS))
     return suffix

@@ -110,10 +110,15 @@ async def translate(request: Request) -> Response:
         parts = answer.get("parts") or [[answer["texts"][0], None]]
         return _index(request, parts=parts, changed=answer.get("changed", 0), **filled)
     except Problem as problem:
-        return _with_problem(request, problem, **filled)
+        return with_problem(request, problem, **filled)
 
 
-def _with_problem(request: Request, problem: Problem, **values: Any) -> Response:
+def wants_page(request: Request) -> bool:
+    """Whether a person reads the answer: browsers ask so for what they show, and scripts of theirs do not."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+def with_problem(request: Request, problem: Problem, **values: Any) -> Response:
     answer = _index(request, problem.status, problem=problem.text(language_of(request)), **values)
     answer.headers.update(problem.headers)
     return answer
@@ -128,7 +133,7 @@ async def send_files(request: Request) -> Response:
         order = await read_order(request, parameters, _model_of(request, parameters))
         job, _ = await add_files(service, files, order)
     except Problem as problem:
-        return _with_problem(request, problem)
+        return with_problem(request, problem)
     return RedirectResponse(_address(request, job), 303)
 
 
@@ -141,7 +146,7 @@ async def show_job(request: Request) -> Response:
     try:
         job = job_of(request)
     except Problem as problem:
-        return _with_problem(request, problem)
+        return with_problem(request, problem)
     return render(request, "job.html", job=describe(service, job, language_of(request)))
 
 
@@ -149,7 +154,7 @@ async def delete_job(request: Request) -> Response:
     try:
         await service_of(request).jobs.delete(job_of(request))
     except Problem as problem:
-        return _with_problem(request, problem)
+        return with_problem(request, problem)
     return RedirectResponse(f"{request.scope.get('root_path', '')}/?lang={language_of(request)}", 303)
 
 
@@ -178,7 +183,7 @@ async def set_key(request: Request) -> Response:
     service = service_of(request)
     key = parameters.text("key", "").strip()
     if service.keys is None or service.keys.owner(key) is None:
-        return _with_problem(request, Problem(401, "key"))
+        return with_problem(request, Problem(401, "key"))
     answer = RedirectResponse(f"{request.scope.get('root_path', '')}/?lang={language_of(request)}", 303)
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, key, max_age=31_536_000, httponly=True, samesite="strict", secure=secure)

@@ -25,6 +25,12 @@ _FULL = (
 )
 
 
+_NO_HTTP = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+    b'Content-Length: 34\r\nConnection: close\r\n\r\n{"error":"The request is no HTTP"}'
+)
+
+
 def connections_of(settings: Settings) -> type[H11Protocol]:
     """Connections that are counted, and closed when they bring no request in time."""
 
@@ -46,6 +52,11 @@ def connections_of(settings: Settings) -> type[H11Protocol]:
             cycle = cast("object | None", self.cycle)
             if cycle is None and not self.transport.is_closing():
                 self.transport.close()
+
+        def send_400_response(self, msg: str) -> None:
+            """What is no HTTP: uvicorn's own words are no JSON."""
+            self.transport.write(_NO_HTTP)
+            self.transport.close()
 
         def data_received(self, data: bytes) -> None:
             if not self.refused:

@@ -28,6 +28,7 @@ from docflat.translation.source_language import Detector
 T = TypeVar("T")
 log = logging.getLogger("docflat.service")
 
+MOST_TEXTS = 10_000  # of one request; empty ones have no characters, and are work all the same
 SURE = 0.8  # that a text is in another language: then it is not translated as if it were not
 
 
@@ -121,6 +122,8 @@ class Service:
 
     async def translate(self, http: Request, request: TextRequest) -> Message:
         """The answer to a request of texts; its work stops when the client goes away."""
+        if len(request.texts) > MOST_TEXTS:
+            raise Problem(413, "too_many_texts", count=len(request.texts), most=MOST_TEXTS)
         if request.characters > self.settings.most_characters:
             most = self.settings.most_characters
             raise Problem(413, "too_long", count=request.characters, most=most)

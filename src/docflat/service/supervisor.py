@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from docflat.service.messages import Message, encode, read_async
 from docflat.service.settings import Settings
@@ -156,7 +157,11 @@ class ModelProcess:
                 task.ended.set_result(message)
 
     async def _watch(self) -> None:
-        """Ask whether it is there. What is silent too long, or works on one task too long, hangs, and is killed."""
+        """Ask whether it is there. What is silent too long, or works on one task too long, hangs, and is killed.
+
+        What works is silent too where a machine is so busy that its priority gets it no turn, or in a step that lets no
+        other thread in: the time that a task has is the limit for it.
+        """
         number = 0
         while True:
             await asyncio.sleep(PING_SECONDS)
@@ -164,11 +169,19 @@ class ModelProcess:
             now = time.monotonic()
             with contextlib.suppress(ProcessGone):
                 self._send({"kind": "ping", "number": number})
-            silent = self.ready and now - self._heard > self.settings.answer_seconds
+            silent = self.ready and now - self._heard > self.settings.answer_seconds and not self._is_at_work()
             late = [task for task in self.tasks.values() if now > task.deadline]
             if silent or late:
                 log.error("model process %s hangs: it is replaced", self.pid)
                 self._kill()
+
+    def _is_at_work(self) -> bool:
+        """Whether a thread of it is on a processor, or in the queue for one or for the disk; not known: no."""
+        states = []
+        for path in Path(f"/proc/{self.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):
+                states.append(path.read_text().rpartition(")")[2].split()[0])
+        return "R" in states or "D" in states
 
     def run(self, message: Message, tasks: Sequence[Task]) -> None:
         """Ask for tasks; each ends by itself."""

@@ -19,6 +19,11 @@ WORDING: dict[str, tuple[str, str]] = {
     "not_json": ("The body is not JSON.", "Der Inhalt ist kein JSON."),
     "not_object": ("The body must be a JSON object.", "Der Inhalt muss ein JSON-Objekt sein."),
     "not_form": ("The form cannot be read: {reason}", "Das Formular ist nicht lesbar: {reason}"),
+    "not_utf8": ("The form is not UTF-8.", "Das Formular ist nicht in UTF-8."),
+    "too_many_fields": (
+        "The form has more than {most} fields.",
+        "Das Formular hat mehr als {most} Felder.",
+    ),
     "not_unicode": (
         "A text has half a character in it (a lone surrogate).",
         "Ein Text enthält ein halbes Zeichen (ein einzelnes Surrogat).",
@@ -61,6 +66,10 @@ WORDING: dict[str, tuple[str, str]] = {
     ),
     "not_found": ("There is nothing at this address.", "Unter dieser Adresse gibt es nichts."),
     "method": ("This address does not answer {method}.", "Diese Adresse antwortet nicht auf {method}."),
+    "no_host": (
+        "The request does not say which server it is for (Host).",
+        "Die Anfrage sagt nicht, an welchen Server sie geht (Host).",
+    ),
     "host": (
         "This server does not answer to the name {host}. Start it with --allow-host {host}.",
         "Dieser Server antwortet nicht unter dem Namen {host}. Starten Sie ihn mit --allow-host {host}.",
@@ -115,7 +124,12 @@ WORDING: dict[str, tuple[str, str]] = {
     "page_files": ("Files", "Dateien"),
     "page_choose": ("Choose files", "Dateien auswählen"),
     "page_drop": ("or drop them here", "oder hier ablegen"),
-    "page_kinds": ("Kinds: {kinds}. Up to {most} MiB each.", "Arten: {kinds}. Je bis zu {most} MiB."),
+    "page_kinds": (
+        "Word, Excel, PowerPoint, OpenDocument, books, HTML, Markdown, subtitles, PO, XLIFF, text and more, "
+        "up to {most} MiB each",
+        "Word, Excel, PowerPoint, OpenDocument, Bücher, HTML, Markdown, Untertitel, PO, XLIFF, Text und mehr, "
+        "je bis zu {most} MiB",
+    ),
     "page_send": ("Translate files", "Dateien übersetzen"),
     "page_jobs": ("Your files", "Ihre Dateien"),
     "page_no_jobs": (

@@ -1,4 +1,4 @@
-"""A model for the tests of the service: quick, and told by its sentences to be slow, to fail, or to die.
+"""A model for the tests of the service: quick, and told by its sentences to be slow, to hang, to fail, or to die.
 
 Its translation of a sentence swaps capitals, and says how many sentences it read before it.
 """
@@ -60,6 +60,8 @@ def obey(sentence: str, done: Callable[[int], None]) -> None:
         for _ in range(int(match[1])):
             time.sleep(PAUSE)
             done(0)
+    if match := re.search(r"grind (\d+)", sentence):
+        sum(range(int(match[1]) * 1_000_000))  # one step, in which no other thread gets a turn
     if "hang now" in sentence and not ("once" in sentence and noted("hung")):
         note("hung")
         time.sleep(1000)

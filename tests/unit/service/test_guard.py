@@ -22,13 +22,15 @@ from .test_jobs import done, send
 ASKED = {"q": "One.", "source": "en", "target": "de"}
 
 
-def raw(service: Running, data: bytes, wait: float = 10.0) -> bytes:
-    """What comes back until the server closes."""
+def raw(service: Running, data: bytes, wait: float = 60.0, leave: bool = False) -> bytes:
+    """What comes back until the server closes. leave: whether to say that no more will come."""
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), wait) as connection:
         parts = []
         with suppress(ConnectionError):  # it may answer and close before it was sent all
             connection.sendall(data)
+            if leave:
+                connection.shutdown(socket.SHUT_WR)
         with suppress(ConnectionError):
             while part := connection.recv(65536):
                 parts.append(part)
@@ -42,8 +44,9 @@ def raw(service: Running, data: bytes, wait: float = 10.0) -> bytes:
         ("127.0.0.1", 200),
         ("[::1]:5", 200),
         ("evil.example", 421),
-        ("", 421),
+        ("", 400),
         ("a@127.0.0.1", 421),
+        ("[::1", 421),
     ],
 )
 def test_other_names_are_not_answered(shared: Running, host: str, status: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from docflat.service import texts
+from docflat.service import supervisor, texts
 from docflat.service.together import run_together
 
 from .conftest import Running, Start
@@ -146,6 +148,20 @@ def test_a_process_that_hangs_is_replaced_and_its_work_done_again(
         assert ask(service, "hang now once").status_code == 200
         assert service.noted("hung") == 1
         assert "docflat_process_restarts_total" in service.client.get("/metrics").text
+
+
+def test_a_process_that_is_silent_is_replaced_unless_it_is_at_work(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a process of low priority gets no turn for minutes: its file must not fail for that."""
+    monkeypatch.setattr(supervisor, "PING_SECONDS", 0.1)
+    with start(answer_seconds=0.2) as service:
+        loads = service.noted("load")
+        assert ask(service, "grind 60").status_code == 200
+        assert service.noted("load") == loads
+        os.kill(service.service.texts.processes[0].pid, signal.SIGSTOP)
+        assert ask(service, "One.").status_code == 200
+        assert service.noted("load") == loads + 1
 
 
 def test_a_text_does_not_wait_for_a_document(start: Start) -> None:
