@@ -79,10 +79,12 @@ def other_language(text: str, expected: str) -> str | None:
     words = re.findall(r"\w+", text.lower())
     if expected == "en" and sum(word in _ENGLISH for word in words) >= _PLAINLY * len(words):
         return None
-    language, sure = _detector.rank(text)[0]
-    if sure < _SURE or any({language, expected} <= alike for alike in _ALIKE):
+    # What it is need not be sure, only what it is not: Croatian is like Bosnian, but not like English.
+    possible = {expected}.union(*(alike for alike in _ALIKE if expected in alike))
+    ranked = _detector.rank(text)
+    if sum(sure for language, sure in ranked if language not in possible) < _SURE:
         return None
-    return language if language != expected else None
+    return ranked[0][0]
 
 
 class LanguageCheck:

@@ -14,6 +14,12 @@ from docflat.translation.source_language import LanguageCheck, other_language
 FRENCH = "Le rapport de la commission est court. Il a été publié hier, et personne ne l'a encore lu jusqu'à la fin."
 GERMAN = "Der Bericht der Kommission ist kurz. Er wurde gestern veröffentlicht, und niemand hat ihn bisher gelesen."
 ENGLISH = "The report of the commission is short. It was published yesterday, and nobody has read it to its end yet."
+CROATIAN = (
+    "Izvješće povjerenstva je kratko. Objavljeno je jučer, a nitko ga još nije pročitao do kraja, pa ni ministar."
+)
+INDONESIAN = (
+    "Laporan komisi itu singkat. Laporan tersebut terbit kemarin, dan belum ada yang membacanya sampai selesai."
+)
 # Hardly a word of these is among the common ones.
 LISTS = "Invoice number, customer, delivery address, payment method, total amount, discount, tax rate, currency code"
 
@@ -21,6 +27,14 @@ LISTS = "Invoice number, customer, delivery address, payment method, total amoun
 def test_other_languages_are_told_from_the_expected_one() -> None:
     assert [other_language(text, "en") for text in (FRENCH, GERMAN, ENGLISH, LISTS)] == ["fr", "de", None, None]
     assert [other_language(text, "fr") for text in (FRENCH, GERMAN, ENGLISH)] == [None, "de", "en"]
+
+
+def test_a_language_that_is_like_others_is_told_from_a_third_one() -> None:
+    """Which of the likes it is may stay open: none of them is English."""
+    assert other_language(CROATIAN, "en") in {"hr", "bs", "sr"}
+    assert other_language(INDONESIAN, "en") in {"id", "ms"}
+    assert [other_language(CROATIAN, like) for like in ("hr", "bs", "sr")] == [None] * 3
+    assert other_language(INDONESIAN, "ms") is None
 
 
 def test_nothing_is_said_of_little_text_or_of_a_language_that_nobody_knows() -> None:
