@@ -1,14 +1,14 @@
 """How well `docflat edit` edits: pronouns put right and spoilt, and human translations touched.
 
     python benchmarks/edit.py --contrapro contrapro.jsonl.xz --parts 600,600 --human news/dev,ted/dev --cache edits
-    python benchmarks/edit.py ... --learn --learn-parts 0 --learn-human ted/dev
+    python benchmarks/edit.py ... --learn --learn-parts 0 --learn-human ted/dev --write weights.json
 
 Parts of ContraPro are drawn at random, one after the other (seed 20); their drafts are the model's own, sentence by
 sentence, and the context of each is the draft of the one sentence before. A pronoun is right as `docflat contrast
 --generate` judges it. A human translation is the target side of an aligned corpus: NAME.en and NAME.de, documents as
 `docflat translate --lines` reads them. What takes long is kept in --cache: drafts, and the evidence of every change
-that might be made. --learn fits the weights of `docflat.editing.german` to some parts and some human translations,
-whose sentences count as half a pronoun each; thresholds and the rest are then seen without a model.
+that might be made. --learn fits the weights (--write src/docflat/editing/german_weights.json) to some parts and some
+human translations, where every edit is wrong; thresholds and the rest are then seen without a model.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from typing import Any
 import numpy as np
 
 from docflat.data.documents import FilePair, read_documents
-from docflat.editing.evidence import Evidence, probability
-from docflat.editing.german import WEIGHTS, kind
+from docflat.editing.evidence import CONSTANT, limited, probability
+from docflat.editing.german import PRONOUNS
+from docflat.editing.pronouns import Pronouns
+from docflat.editing.revisions import Revision
 from docflat.evaluation.contrastive.examples import ContrastiveExample, read_contrastive
 from docflat.evaluation.contrastive.scoring import judge
 from docflat.support.console import print_table
 from docflat.translation.translator import Translator
 
 Record = dict[str, Any]  # a sentence: source, draft, what stands before it, and the edits that it might get
-THRESHOLDS = (0.3, 0.35, 0.42, 0.5, 0.55, 0.6)
+THRESHOLDS = (0.4, 0.5, 0.55, 0.6, 0.65, 0.7)
+HUMAN, NEUTRAL = 0.5, 0.4  # what counts in learning, beside an edit that puts right or spoils
 
 
 @dataclass
@@ -84,25 +87,29 @@ def cached(file: Path, make: Any) -> list[Record]:
 
 
 def evidence(translator: Translator, documents: Sequence[Sequence[tuple[str, str]]]) -> list[Record]:
-    found = []
-    for document, edits in zip(documents, translator.editor().possible_edits(documents), strict=True):
-        for place, ((source, draft), possible) in enumerate(zip(document, edits, strict=True)):
-            record: Record = {"source": source, "draft": draft, "before": document[max(0, place - 2) : place]}
+    pronouns = Pronouns(translator.editor().scorer, PRONOUNS, 1.0)
+    candidates = pronouns.candidates([[Revision(*pair) for pair in document] for document in documents])
+    records = []
+    for d, document in enumerate(documents):
+        for s, (source, draft) in enumerate(document):
+            record: Record = {"source": source, "draft": draft, "before": document[max(0, s - 2) : s]}
             record["edits"] = [
-                {"text": edit.variant.text, "kind": kind(edit.variant), "evidence": vars(edit.evidence)}
-                for edit in possible
+                {
+                    "text": one.variant.text,
+                    "kind": one.kind,
+                    "evidence": {k: round(n, 3) for k, n in one.evidence.items()},
+                }
+                for one in candidates.get((d, s), [])
             ]
-            found.append(record)
-    return found
+            records.append(record)
+    return records
 
 
 def weigh(part: Part, weights: Any) -> list[tuple[float, str]]:
     """Of each sentence, the most probable edit and what the draft becomes by it."""
     best = []
     for record in part.records:
-        edits = [
-            (probability(Evidence(**edit["evidence"]), edit["kind"], weights), edit["text"]) for edit in record["edits"]
-        ]
+        edits = [(probability(edit["evidence"], edit["kind"], weights), edit["text"]) for edit in record["edits"]]
         best.append(max(edits, default=(0.0, "")))
     return best
 
@@ -127,35 +134,43 @@ def row(part: Part, threshold: float, weights: Any) -> list[object]:
     return [part.name, threshold, len(best), sum(touched), 1000 * sum(touched) / len(best), *shares, put_right, spoilt]
 
 
-def learn(parts: Sequence[Part], options: argparse.Namespace) -> dict[str, tuple[float, ...]]:
-    """Logistic regression, a line of weights by kind of change; what all kinds have in common is not shrunk twice."""
-    kinds = list(WEIGHTS)
+def learn(parts: Sequence[Part], options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Logistic regression, a line of weights by kind of change; what all kinds have in common is not shrunk twice.
+
+    An edit that leaves a wrong pronoun wrong does little harm, and counts little.
+    """
+    kinds = list(dict.fromkeys(edit["kind"] for part in parts for record in part.records for edit in record["edits"]))
+    names: list[str] = []
     features, labels, counts = [], [], []
     chosen = {*options.learn_human, *(f"contrapro-{number}" for number in options.learn_parts)}
     for part in parts:
         if part.name not in chosen:
             continue
         for place, record in enumerate(part.records):
+            example = part.examples[place] if part.examples else None
+            was_right = example is not None and is_right(example, record["draft"])
             for edit in record["edits"]:
-                numbers = (*Evidence(**edit["evidence"]).numbers, 1.0)
+                names = [*edit["evidence"], CONSTANT]
+                numbers = [*limited(edit["evidence"]).values(), 1.0]
                 features.append(
                     [number * (one == edit["kind"]) for one in (*kinds, edit["kind"]) for number in numbers]
                 )
-                example = part.examples[place] if part.examples else None
-                good = example and is_right(example, edit["text"]) and not is_right(example, record["draft"])
-                labels.append(float(bool(good)))
-                counts.append(1.0 if part.examples else 0.5)
+                becomes_right = example is not None and is_right(example, edit["text"])
+                labels.append(float(becomes_right and not was_right))
+                counts.append(HUMAN if example is None else 1.0 if becomes_right != was_right else NEUTRAL)
     x, y, w = map(np.array, (features, labels, counts))
     scale = x.std(0) + 1e-6
     z, slopes = x / scale, np.zeros(x.shape[1])
-    for _ in range(50):
+    for _ in range(20):
         p = 1 / (1 + np.exp(-z @ slopes))
         penalty = options.shrink * np.eye(len(slopes))
         slopes -= np.linalg.solve(
             (z * (w * p * (1 - p))[:, None]).T @ z + penalty, z.T @ (w * (p - y)) + penalty @ slopes
         )
     weights = (slopes / scale).reshape(len(kinds) + 1, -1)
-    return {one: tuple((weights[n] + weights[-1]).round(2).tolist()) for n, one in enumerate(kinds)}
+    return {
+        one: dict(zip(names, (weights[n] + weights[-1]).round(3).tolist(), strict=True)) for n, one in enumerate(kinds)
+    }
 
 
 def show(part: Part, threshold: float, weights: Any, number: int) -> None:
@@ -178,7 +193,8 @@ def main() -> None:
     parser.add_argument("--learn", action="store_true")
     parser.add_argument("--learn-parts", type=lambda text: [int(n) for n in text.split(",")], default=[0])
     parser.add_argument("--learn-human", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--shrink", type=float, default=1.0)
+    parser.add_argument("--shrink", type=float, default=60.0)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="for what was learned")
     parser.add_argument("--thresholds", type=lambda text: [float(n) for n in text.split(",")], default=THRESHOLDS)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="edits of each, drawn at random")
     parser.add_argument("--model", default="en-de")
@@ -191,9 +207,9 @@ def main() -> None:
         return loaded[0]
 
     parts = [*(parts_of_contrapro(options, load) if options.parts else ()), *human(options, load)]
-    weights = learn(parts, options) if options.learn else WEIGHTS
-    if options.learn:
-        print(json.dumps(weights, indent=2))
+    weights = learn(parts, options) if options.learn else PRONOUNS.weights
+    if options.write:
+        options.write.write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
     columns = ["text", "threshold", "sentences", "touched", "in 1,000", "right before", "after", "put right", "spoilt"]
     print_table(columns, [row(part, t, weights) for part in parts for t in options.thresholds], options.json)
     for part in parts if options.show else ():

@@ -43,7 +43,7 @@ def test_changes_as_json(files: tuple[Path, Path], tmp_path: Path, capsys: pytes
     assert run(["edit", str(source), str(draft), "--json", "-o", str(tmp_path / "new.de")]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["sentences"] == 5
-    assert [edit["changes"][0]["new"] for edit in told["edited"]] == ["Sie", "Er"]
+    assert [one["edits"][0]["changes"][0]["new"] for one in told["edited"]] == ["Sie", "Er"]
 
 
 def test_certainty_is_chosen(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

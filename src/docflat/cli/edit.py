@@ -20,7 +20,7 @@ from docflat.support.console import print_json, progress, report, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from docflat.editing.editor import Revision
+    from docflat.editing.revisions import Revision
     from docflat.translation.draft_files import DraftDocument
 
 
@@ -36,8 +36,12 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--lines", action="store_true", help="both files are text, a sentence a line")
     parser.add_argument("--from", dest="source_language", default="en", metavar="CODE", help="default: en")
     parser.add_argument("--to", dest="target_language", default="de", metavar="CODE", help="default: de")
-    certainty = "change where this is the least probability of being right; 0.4 changes more, 0.6 less (default: 0.5)"
+    certainty = "change a pronoun where this is the least probability of being right (default: 0.65)"
     parser.add_argument("--certainty", type=_probability, metavar="P", help=certainty)
+    only = "what is edited, of pronouns,address (default: all; address is how a document says you)"
+    parser.add_argument("--only", type=lambda text: tuple(text.split(",")), metavar="LIST", help=only)
+    formality = "how you is said in all sentences (default: as in most of each document, where most agree)"
+    parser.add_argument("--formality", choices=("majority", "formal", "informal"), help=formality)
     add_force(parser)
     add_model_folder(parser)
     add_boundaries(parser)
@@ -68,7 +72,9 @@ def run(arguments: Namespace) -> None:
     languages = (arguments.source_language, arguments.target_language)
     is_lines = arguments.lines or arguments.boundaries != "auto"
     file = read_drafts(arguments.source, arguments.draft, arguments.boundaries, is_lines, languages)
-    editor = load_translator(arguments).editor(languages, arguments.certainty)
+    asked = {"certainty": arguments.certainty, "phenomena": arguments.only, "formality": arguments.formality}
+    settings = {name: value for name, value in asked.items() if value is not None}
+    editor = load_translator(arguments).editor(languages, **settings)
     with progress("editing", sum(len(document.pairs) for document in file.documents)) as advance:
         revisions = editor.edit([document.pairs for document in file.documents], advance)
     write_whole(None if to_stdout else out, file.render(revisions))
@@ -83,7 +89,7 @@ def _report(
         (place, revision)
         for document, after in zip(documents, revisions, strict=True)
         for place, revision in zip(document.places, after, strict=True)
-        if revision.edit is not None
+        if revision.edits
     ]
     total = sum(map(len, revisions))
     if as_json:

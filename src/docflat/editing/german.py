@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from docflat.editing.evidence import Weights
+from docflat.editing.antecedents import Nouns
+from docflat.editing.evidence import read_weights
+from docflat.editing.pronouns import PronounTable
 from docflat.editing.variants import OpenForms, Variant
 
 NEUTER = 2
@@ -42,19 +44,36 @@ FIXED = re.compile(
 _BE = "(?:['’]s| is| was| isn't| wasn't|['’]ll be| (?:will|would|might|may|could|must) be| (?:has|had) been)"
 _ADVERBS = "(?: (?:not|just|also|only|really|always|still|even|actually|probably|certainly))*"
 # In such sentences "it" often stands for nothing, or for all that was said.
-DOUBTS = re.compile(
-    rf"\bit{_BE}{_ADVERBS} (?:a|an|the|my|your|our|his|her|their|one|all|some|no|another|what|how|why|because|that)\b"
-    rf"|\bit{_BE}{_ADVERBS} (?:about|like|possible|important|hard|easy|difficult|true|clear|time|so|up to|in our)\b"
-    r"|\bit (?:turns? out|seems?|appears?|takes?|happens?|means?|matters?|depends|comes? to)\b"
-    r"|\b(?:make|makes|made|find|found|think|call|called|put|do|does|done|doing|did) it\b",
-    re.IGNORECASE,
+SIGNS = {
+    "doubt": re.compile(
+        rf"\bit{_BE}{_ADVERBS} (?:a|an|the|my|your|our|his|her|their|one|all|some|no|another)\b"
+        rf"|\bit{_BE}{_ADVERBS} (?:what|how|why|because|that)\b"
+        rf"|\bit{_BE}{_ADVERBS} (?:about|like|possible|important|hard|easy|difficult|true|clear|time|so|up to|in our)\b"
+        r"|\bit (?:turns? out|seems?|appears?|takes?|happens?|means?|matters?|depends|comes? to)\b"
+        r"|\b(?:make|makes|made|find|found|think|call|called|put|do|does|done|doing|did) it\b",
+        re.IGNORECASE,
+    ),
+    "statement": re.compile(
+        r"\b(?:know|knew|known|forget|forgot|deny|denying|believe|believed|mean|meant|say|said|says|tell|told|admit"
+        r"|understand|understood|regret|prove|imagine|guess|like|love|hate|enjoy|stop|try|tried|help|swear|promise"
+        r"|mention|explain|discuss|talk about|think about|hear|heard|figure|doubt|bet|deserve|worth"
+        r"|get|got|had|have|mind|manage|accept|expect|notice|about|through|that) it\b|\bit should\b|\bcome to\b",
+        re.IGNORECASE,
+    ),
+    "clause": re.compile(r"\bit\b[^.?!]*\b(?:to|that)\b", re.IGNORECASE),
+    "object": re.compile(r"\w+ it\b(?!['’]| \w+s\b| is| was| has)", re.IGNORECASE),
+    "end": re.compile(r"\bit[.?!]", re.IGNORECASE),
+}
+
+_PERSONS = """
+man woman men women boy girl father mother dad mom mum brother sister son daughter husband wife lady gentleman
+gentlemen king queen president minister mr mrs miss sir commissioner friend guy guys doctor officer captain
+people person child baby kid uncle aunt teacher student lord god someone
+"""
+NOUNS = Nouns(
+    "german_nouns.txt",
+    frozenset(_PERSONS.split()),
+    {"er": "m", "ihn": "m", "sie": "f", "es": "n"},
 )
 
-# By `benchmarks/edit.py --learn`, from ContraPro and human translations of TED and Europarl (docs/editing.md): of each
-# number of the evidence, and a constant.
-WEIGHTS: Weights = {
-    "from neuter": (0.3, 0.04, 0.44, 0.27, 0.27, 0.42, -0.7, 0.26),
-    "to neuter": (0.35, -0.09, 0.71, 0.21, 0.35, 0.39, 0.31, -1.03),
-    "other": (0.15, -0.56, 0.39, -0.34, 0.29, 0.46, -1.02, -1.0),
-    "possessive": (-0.08, 0.04, 0.52, -0.13, 0.67, 2.22, -0.43, -2.11),
-}
+PRONOUNS = PronounTable(FORMS, FIXED, SIGNS, kind, NOUNS, read_weights("german_weights.json"))

@@ -1,30 +1,26 @@
-"""The language pairs that can be edited."""
+"""The language pairs that can be edited, and which phenomena of each."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from docflat.editing import german
-from docflat.editing.evidence import Weights
-from docflat.editing.variants import OpenForms, Variant
+from docflat.editing import address_german, german
+from docflat.editing.address import AddressTable
+from docflat.editing.pronouns import PronounTable
 from docflat.support.errors import InputError
 
 
 @dataclass(frozen=True)
 class Language:
-    """A pair of languages: its words whose form is open, and when they are changed."""
+    """A pair of languages: the tables of its phenomena."""
 
-    forms: OpenForms
-    fixed: re.Pattern[str]  # stretches of a draft whose words are never changed
-    doubts: re.Pattern[str]  # sources in which a word that seems open often stands for nothing
-    kind: Callable[[Variant], str]
-    weights: Weights
+    pronouns: PronounTable
+    address: AddressTable
 
 
 LANGUAGES: Mapping[tuple[str, str], Language] = {
-    ("en", "de"): Language(german.FORMS, german.FIXED, german.DOUBTS, german.kind, german.WEIGHTS),
+    ("en", "de"): Language(german.PRONOUNS, address_german.TABLE),
 }
 
 

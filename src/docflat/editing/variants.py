@@ -56,7 +56,7 @@ def find_open_words(
         word = draft[slice(*place)]
         form = word.lower()
         # German Sie within a sentence is another word.
-        if word != form and not (word == form.capitalize() and _starts_sentence(draft, place[0])):
+        if word != form and not (word == form.capitalize() and starts_sentence(draft, place[0])):
             continue
         if overlap(place, closed):
             continue
@@ -67,7 +67,7 @@ def find_open_words(
     return open_words
 
 
-def _starts_sentence(text: str, start: int) -> bool:
+def starts_sentence(text: str, start: int) -> bool:
     before = text[:start].rstrip()
     return not before or before[-1] in _OPENERS
 

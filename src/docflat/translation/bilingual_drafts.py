@@ -10,7 +10,7 @@ from pathlib import Path
 
 from docflat.data.bitexts import xliff_pairs
 from docflat.data.tmx import DOCUMENT_PROPS, matches
-from docflat.editing.editor import Revision
+from docflat.editing.revisions import Revision
 from docflat.formats.catalogues.po_entries import WIDTH, Text, decode_po, read_entries, write_string
 from docflat.formats.catalogues.xliff import NAMESPACES, find_places, local, state_of
 from docflat.formats.positioned_xml import Element, Xml, write_text

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from docflat.data.documents import Boundaries, FilePair, read_documents
-from docflat.editing.editor import Revision, SentenceAndDraft
+from docflat.editing.revisions import Revision, SentenceAndDraft
 from docflat.editing.variants import Change
 from docflat.formats import FORMATS, WRITTEN_AS, find_format
 from docflat.formats.safe_reading import read_file
@@ -76,7 +76,7 @@ class LineDrafts:
         lines = list(self.lines)
         for numbers, document in zip(self.numbers, revisions, strict=True):
             for number, revision in zip(numbers, document, strict=True):
-                if revision.edit is not None:
+                if revision.edits:
                     line = lines[number - 1]
                     lines[number - 1] = line.replace(revision.draft.encode(), revision.text.encode())
         return b"\n".join(lines)
@@ -126,7 +126,7 @@ class TextPairs:
         changes_by_text: list[list[Change]] = [[] for _ in range(self.size)]
         for places, document in zip(self.places, revisions, strict=True):
             for (number, start), revision in zip(places, document, strict=True):
-                for change in revision.edit.variant.changes if revision.edit is not None else ():
+                for change in revision.changes:
                     first, last = change.place
                     changes_by_text[number].append(replace(change, place=(start + first, start + last)))
         return changes_by_text

@@ -28,7 +28,8 @@ from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
     from docflat.decoding.alignment import Aligner, Weights
-    from docflat.editing.editor import Editor, Revision
+    from docflat.editing.editor import Editor
+    from docflat.editing.revisions import Revision
     from docflat.translation.file_report import FileReport
 
 
@@ -314,21 +315,21 @@ class Translator:
         sentences: Sequence[str],
         drafts: Sequence[str],
         languages: tuple[str, str] | None = None,
-        certainty: float | None = None,
+        **settings: Any,
     ) -> list[Revision]:
         """Another system's translation of a document, with those words changed that context asks for.
 
-        languages: of a model that did not come with docflat; certainty: how probable it must be that a change is right.
+        languages: of a model that did not come with docflat; settings: of `docflat.editing.editor.EditorSettings`.
         """
         if len(sentences) != len(drafts):
             raise ValueError(f"{len(sentences)} sentences, but {len(drafts)} drafts")
-        (revisions,) = self.editor(languages, certainty).edit([list(zip(sentences, drafts, strict=True))])
+        (revisions,) = self.editor(languages, **settings).edit([list(zip(sentences, drafts, strict=True))])
         return revisions
 
-    def editor(self, languages: tuple[str, str] | None = None, certainty: float | None = None) -> Editor:
+    def editor(self, languages: tuple[str, str] | None = None, **settings: Any) -> Editor:
         """What edits drafts of documents."""
         from docflat.decoding.scoring import Scorer
-        from docflat.editing.editor import CERTAINTY, Editor
+        from docflat.editing.editor import Editor, EditorSettings
         from docflat.editing.languages import find_language
 
         languages = languages or self.languages
@@ -340,9 +341,7 @@ class Translator:
             raise InputError(
                 "editing needs a model that was trained with the sentences before, and without (context_free)"
             )
-        if certainty is None:
-            certainty = CERTAINTY
-        return Editor(Scorer(self.model), self.model.subwords, self.align, language, certainty)
+        return Editor(Scorer(self.model), self.model.subwords, self.align, language, EditorSettings(**settings))
 
     def score(self, sentences: Sequence[str], translations: Sequence[str], context: bool = True) -> list[float]:
         """Log-probability of each given translation, with the others as its context, or of each alone."""

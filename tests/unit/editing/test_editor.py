@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,10 +14,14 @@ import pytest
 
 from docflat.decoding.alignment import Weights, find_words
 from docflat.decoding.scoring import Candidates, Scored
-from docflat.editing.editor import Editor
-from docflat.editing.evidence import Evidence, probability, weigh
-from docflat.editing.german import DOUBTS, FIXED, FORMS, kind
+from docflat.editing import german
+from docflat.editing.address_german import TABLE
+from docflat.editing.editor import Editor, EditorSettings
+from docflat.editing.evidence import CONSTANT, probability, weigh
 from docflat.editing.languages import Language
+from docflat.editing.revisions import Edit, Revision
+from docflat.editing.variants import Change
+from docflat.support.errors import InputError
 
 NOUNS = {"Maschine": "sie", "Brief": "er", "Haus": "es"}
 
@@ -64,11 +70,11 @@ def editor(align: Any = diagonal, **settings: Any) -> tuple[Editor, TableScorer]
     words = Words()
     scorer = TableScorer(words)
     # Only the gain of the word counts, and it must be above 2 nats.
-    weights = dict.fromkeys(
-        ("from neuter", "to neuter", "other", "possessive"), (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -9.0, -2.0)
-    )
-    language = Language(FORMS, FIXED, DOUBTS, kind, weights)
-    return Editor(scorer, words, align, language, **{"certainty": 0.5, **settings}), scorer  # type: ignore[arg-type]
+    slopes = defaultdict(float, {"word_gain": 1.0, "doubt": -9.0, CONSTANT: -2.0})
+    weights = dict.fromkeys(("from neuter", "to neuter", "other", "possessive"), slopes)
+    language = Language(replace(german.PRONOUNS, weights=weights), TABLE)
+    asked = EditorSettings(**{"certainty": 0.5, **settings})
+    return Editor(scorer, words, align, language, asked), scorer  # type: ignore[arg-type]
 
 
 MACHINE = [("The machine is new.", "Die Maschine ist neu."), ("It works.", "Es läuft."), ("Good.", "Gut.")]
@@ -77,28 +83,27 @@ MACHINE = [("The machine is new.", "Die Maschine ist neu."), ("It works.", "Es l
 def test_a_pronoun_is_changed_where_context_asks_for_it() -> None:
     (revisions,) = editor()[0].edit([MACHINE])
     assert [revision.text for revision in revisions] == ["Die Maschine ist neu.", "Sie läuft.", "Gut."]
-    edit = revisions[1].edit
-    assert edit is not None
-    assert [(change.old, change.new, change.source) for change in edit.variant.changes] == [("Es", "Sie", "it")]
+    (edit,) = revisions[1].edits
+    assert [(change.old, change.new, change.source) for change in edit.changes] == [("Es", "Sie", "it")]
     # es 90 % alone and 5 % in context, sie the other way round
-    assert edit.evidence.word_gain == pytest.approx(2 * math.log(18))
-    assert revisions[0].edit is None
+    assert edit.evidence["word_gain"] == pytest.approx(2 * math.log(18))
+    assert revisions[0].edits == ()
     assert "Es -> Sie for 'it'" in revisions[1].reason
 
 
 def test_what_is_right_stays() -> None:
     house = [("The house is new.", "Das Haus ist neu."), ("It stands.", "Es steht.")]
-    assert all(revision.edit is None for document in editor()[0].edit([house, MACHINE[1:]]) for revision in document)
+    assert not any(revision.edits for document in editor()[0].edit([house, MACHINE[1:]]) for revision in document)
 
 
 def test_es_that_stands_for_nothing_stays() -> None:
     sentences = [MACHINE[0], ("It is raining.", "Es regnet."), ("It is about money.", "Es geht immer um Geld.")]
-    assert all(revision.edit is None for revision in editor()[0].edit([sentences])[0])
+    assert not any(revision.edits for revision in editor()[0].edit([sentences])[0])
 
 
 def test_an_it_that_may_mean_nothing_asks_for_more() -> None:
     (revisions,) = editor()[0].edit([[MACHINE[0], ("It is about money.", "Es dreht sich alles ums Geld.")]])
-    assert revisions[1].edit is None
+    assert revisions[1].edits == ()
 
 
 def test_a_changed_sentence_is_the_context_of_those_after_it() -> None:
@@ -116,7 +121,7 @@ def test_a_sentence_alone_is_scored_once() -> None:
 
 def test_without_alignment_nothing_is_changed() -> None:
     changing, _ = editor(align=lambda pairs: [None] * len(pairs))
-    assert all(revision.edit is None for revision in changing.edit([MACHINE])[0])
+    assert not any(revision.edits for revision in changing.edit([MACHINE])[0])
 
 
 def test_all_sentences_are_told_of() -> None:
@@ -128,22 +133,56 @@ def test_all_sentences_are_told_of() -> None:
 def test_evidence_is_what_context_does_to_a_word_and_to_the_rest() -> None:
     draft = Scored([7, 1, 2], [-1.0, -2.0, -0.5, -0.1]), Scored([7, 1, 2], [-1.0, -0.5, -0.5, -0.1])
     variant = Scored([7, 3, 2], [-1.0, -0.2, -0.9, -0.1]), Scored([7, 3, 2], [-1.0, -1.5, -1.0, -0.1])
-    found = weigh(draft, variant, several=False, doubt=True)
-    assert found == Evidence(
-        word_gain=pytest.approx(1.8 + 1.0),
-        rest_gain=pytest.approx(-0.4 + 0.5),
-        new_word=-0.2,
-        old_word=-2.0,
-        rest=pytest.approx(-0.4),
-        several=0.0,
-        doubt=1.0,
+    numbers = weigh(draft, variant, [-9.0, -4.0])
+    assert numbers == pytest.approx(
+        {
+            "word_gain": 1.8 + 1.0,
+            "rest_gain": -0.4 + 0.5,
+            "new_word": -0.2,
+            "old_word": -2.0,
+            "rest": -0.4,
+            "new_alone": -1.5,
+            "old_alone": -0.5,
+            "whole": 1.4,
+            "rival": 4.0 - 2.2,
+        }
     )
-    weights = {"one": (1.0, 2.0, 0.0, 0.5, 0.0, 9.0, 0.25, -1.25)}
-    assert probability(found, "one", weights) == pytest.approx(1 / (1 + math.exp(-(2.8 + 0.2 - 1.0 - 1.0))))
+    slopes = defaultdict(float, {"word_gain": 1.0, "rest_gain": 2.0, "old_word": 0.5, CONSTANT: -2.0})
+    assert probability(numbers, "one", {"one": slopes}) == pytest.approx(1 / (1 + math.exp(-(2.8 + 0.2 - 1.0 - 2.0))))
+    wild = {**numbers, "word_gain": 70.0}
+    assert probability(wild, "one", {"one": slopes}) == pytest.approx(1 / (1 + math.exp(-(5.0 + 0.2 - 1.0 - 2.0))))
 
 
 def test_a_longer_variant_differs_at_the_end_of_the_shorter() -> None:
     draft = (Scored([7], [-1.0, -2.0]),) * 2
     longer = (Scored([7, 8], [-1.0, -3.0, -0.5]),) * 2
-    assert weigh(draft, longer, several=False, doubt=True).old_word == -2.0
-    assert weigh(draft, longer, several=False, doubt=True).rest == pytest.approx(-0.5)
+    assert weigh(draft, longer, [])["old_word"] == -2.0
+    assert weigh(draft, longer, [])["rest"] == pytest.approx(-0.5)
+
+
+def test_several_edits_are_made_together_unless_they_clash() -> None:
+    pronoun = Edit("pronouns", (Change((0, 2), "Es", "Sie", "it"),), "for 'it'", {})
+    address = Edit("address", (Change((9, 12), "dir", "Ihnen", "you"),), "for 'you'", {})
+    both = Revision("It helps you.", "Es nützt dir.").with_edit(address).with_edit(pronoun)
+    assert both.text == "Sie nützt Ihnen."
+    assert both.reason == "dir -> Ihnen for 'you'; Es -> Sie for 'it'"
+    assert both.with_edit(Edit("any", (Change((1, 5), "s nü", "", ""),), "", {})) is both
+    assert both.without("address").text == "Sie nützt dir."
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"phenomena": ("verbs",)}, "phenomenon 'verbs': there are pronouns, address"),
+        ({"formality": "rude"}, "formality 'rude': there are majority, formal, informal"),
+        ({"certainty": 2.0}, "certainty 2.0: must be from 0 to 1"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        EditorSettings(**settings)
+
+
+def test_a_phenomenon_can_be_left_out() -> None:
+    (revisions,) = editor(phenomena=("address",))[0].edit([MACHINE])
+    assert not any(revision.edits for revision in revisions)

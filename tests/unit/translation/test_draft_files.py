@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from docflat.editing.editor import Edit, Revision
-from docflat.editing.evidence import Evidence
-from docflat.editing.variants import Change, Variant
+from docflat.editing.revisions import Edit, Revision
+from docflat.editing.variants import Change
 from docflat.formats.segments import Segment, Span
 from docflat.support.errors import InputError
 from docflat.translation.draft_files import DraftFile, change_segment, read_drafts
@@ -28,8 +27,7 @@ def edit_all(file: DraftFile, old: str, new: str) -> bytes:
             return Revision(source, draft)
         start = draft.index(old)
         change = Change((start, start + len(old)), old, new, "it")
-        variant = Variant(draft.replace(old, new, 1), (change,), 1, frozenset({2}))
-        return Revision(source, draft, Edit(variant, 0.9, Evidence(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
+        return Revision(source, draft, (Edit("pronouns", (change,), "", {}),))
 
     return file.render([[revision(*pair) for pair in document.pairs] for document in file.documents])
 
