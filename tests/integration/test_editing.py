@@ -70,3 +70,24 @@ def test_the_python_api() -> None:
         translator.edit(source, draft, languages=("de", "en"))
     with pytest.raises(ValueError, match="2 sentences, but 1 drafts"):
         translator.edit(source, draft[:1])
+
+
+def test_a_document_says_you_one_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, draft = tmp_path / "talk.en", tmp_path / "talk.de"
+    source.write_text("Do you have time?\nI thank you.\nCan you help me?\nCome to me, please.\n", encoding="utf-8")
+    german = "Haben Sie Zeit?\nIch danke Ihnen.\nKannst du mir helfen?\nKommen Sie bitte zu mir.\n"
+    draft.write_text(german, encoding="utf-8")
+    out = tmp_path / "talk.edited.de"
+    assert run(["edit", str(source), str(draft)]) == 0
+    assert out.read_text(encoding="utf-8") == german.replace("Kannst du", "Können Sie")
+    assert "Kannst -> Können, du -> Sie for 'you': 3 of 4 sentences" in capsys.readouterr().out
+    assert run(["edit", str(source), str(draft), "--formality", "informal", "--force"]) == 0
+    assert out.read_text(encoding="utf-8").splitlines()[:3] == [
+        "Hast du Zeit?",
+        "Ich danke dir.",
+        "Kannst du mir helfen?",
+    ]
+    assert run(["edit", str(source), str(draft), "--only", "pronouns,names", "--force"]) == 0
+    assert out.read_text(encoding="utf-8") == german
+    assert run(["edit", str(source), str(draft), "--only", "verbs", "--force"]) == 2
+    assert "phenomenon 'verbs': there are pronouns, address, names" in capsys.readouterr().err

@@ -38,7 +38,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", dest="target_language", default="de", metavar="CODE", help="default: de")
     certainty = "change a pronoun where this is the least probability of being right (default: 0.65)"
     parser.add_argument("--certainty", type=_probability, metavar="P", help=certainty)
-    only = "what is edited, of pronouns,address (default: all; address is how a document says you)"
+    only = "what is edited, of pronouns,address,names (default: all; address is how a document says you)"
     parser.add_argument("--only", type=lambda text: tuple(text.split(",")), metavar="LIST", help=only)
     formality = "how you is said in all sentences (default: as in most of each document, where most agree)"
     parser.add_argument("--formality", choices=("majority", "formal", "informal"), help=formality)

@@ -44,7 +44,8 @@ class Address:
             [revisions[d][s].draft, *(apply_changes(revisions[d][s].draft, each) for each in candidates[d, s])]
             for d, s in places
         ]
-        scores = self.scorer.score(places, texts, revisions, self.scorer.context)
+        # What was asked for may be against all that stands before.
+        scores = self.scorer.score(places, texts, revisions, 0 if self.wanted else self.scorer.context)
         for (d, s), scored in zip(places, scores, strict=True):
             best = max(range(1, len(scored)), key=lambda number: scored[number].total)
             changes = candidates[d, s][best - 1]

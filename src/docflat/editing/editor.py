@@ -11,11 +11,12 @@ from docflat.decoding.scoring import Scorer
 from docflat.editing.address import ADDRESS, FORMALITIES, MAJORITY, Address
 from docflat.editing.context import Align, ContextScorer
 from docflat.editing.languages import Language
+from docflat.editing.names import NAMES, Names
 from docflat.editing.pronouns import PRONOUNS, Pronouns
 from docflat.editing.revisions import Revision, SentenceAndDraft
 from docflat.support.errors import InputError
 
-PHENOMENA = (PRONOUNS, ADDRESS)
+PHENOMENA = (PRONOUNS, ADDRESS, NAMES)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Editor:
         makers: dict[str, Callable[[], Phenomenon]] = {
             PRONOUNS: lambda: Pronouns(self.scorer, language.pronouns, settings.certainty),
             ADDRESS: lambda: Address(self.scorer, language.address, settings.formality),
+            NAMES: lambda: Names(self.scorer, language.genitive),
         }
         self.phenomena = [make() for name, make in makers.items() if name in settings.phenomena]
 

@@ -17,10 +17,11 @@ class Language:
 
     pronouns: PronounTable
     address: AddressTable
+    genitive: str  # what stands behind a name
 
 
 LANGUAGES: Mapping[tuple[str, str], Language] = {
-    ("en", "de"): Language(german.PRONOUNS, address_german.TABLE),
+    ("en", "de"): Language(german.PRONOUNS, address_german.TABLE, genitive="s"),
 }
 
 

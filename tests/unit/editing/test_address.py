@@ -80,7 +80,9 @@ class Model:
     def score(
         self, places: Sequence[Place], texts: Sequence[Sequence[str]], revisions: Revisions, context: int
     ) -> list[list[Scored]]:
-        return [[Scored([], [-9.0 if text.startswith(tuple(self.odd)) else -1.0]) for text in options] for options in texts]
+        return [
+            [Scored([], [-9.0 if text.startswith(tuple(self.odd)) else -1.0]) for text in options] for options in texts
+        ]
 
 
 def edited(drafts: Sequence[str], formality: str = "majority", odd: Sequence[str] = ()) -> list[str]:

@@ -72,7 +72,7 @@ def editor(align: Any = diagonal, **settings: Any) -> tuple[Editor, TableScorer]
     # Only the gain of the word counts, and it must be above 2 nats.
     slopes = defaultdict(float, {"word_gain": 1.0, "doubt": -9.0, CONSTANT: -2.0})
     weights = dict.fromkeys(("from neuter", "to neuter", "other", "possessive"), slopes)
-    language = Language(replace(german.PRONOUNS, weights=weights), TABLE)
+    language = Language(replace(german.PRONOUNS, weights=weights), TABLE, "s")
     asked = EditorSettings(**{"certainty": 0.5, **settings})
     return Editor(scorer, words, align, language, asked), scorer  # type: ignore[arg-type]
 
@@ -173,7 +173,7 @@ def test_several_edits_are_made_together_unless_they_clash() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"phenomena": ("verbs",)}, "phenomenon 'verbs': there are pronouns, address"),
+        ({"phenomena": ("verbs",)}, "phenomenon 'verbs': there are pronouns, address, names"),
         ({"formality": "rude"}, "formality 'rude': there are majority, formal, informal"),
         ({"certainty": 2.0}, "certainty 2.0: must be from 0 to 1"),
     ],
@@ -184,5 +184,5 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 
 
 def test_a_phenomenon_can_be_left_out() -> None:
-    (revisions,) = editor(phenomena=("address",))[0].edit([MACHINE])
+    (revisions,) = editor(phenomena=("address", "names"))[0].edit([MACHINE])
     assert not any(revision.edits for revision in revisions)
