@@ -18,6 +18,7 @@ from typing import Any
 PUBLIC = {
     "docflat": ["Translator"],
     "docflat.decoding.settings": ["DecodingSettings"],
+    "docflat.editing.editor": ["EditorSettings"],
     "docflat.translation.candidates": ["Candidate"],
     "docflat.translation.file_report": ["FileReport"],
     "docflat.training.recipe": ["load_recipe", "Recipe"],

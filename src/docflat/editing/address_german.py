@@ -242,7 +242,8 @@ def _imperatives(words: Sequence[str], subject: int) -> Iterator[_Part]:
     verb = words[before]
     known = _irregular(verb, _IMPERATIVE)
     stem = verb.removesuffix("en") if verb.endswith("en") else verb.removesuffix("n")
-    for form in (known,) if known else (f"{stem}e", stem):
+    regular = (f"{stem}e",) if stem.endswith(("t", "d", "chn", "ffn", "gn")) else (f"{stem}e", stem)
+    for form in (known,) if known else regular:
         yield {(before, subject + 1): form}
 
 

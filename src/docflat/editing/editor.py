@@ -24,7 +24,7 @@ class EditorSettings:
     """What is edited, and how boldly."""
 
     certainty: float = 0.65  # how probable it must be that a change of a pronoun is right
-    phenomena: Collection[str] = PHENOMENA
+    phenomena: Collection[str] = PHENOMENA  # pronouns, address (how you is said), names
     formality: str = MAJORITY  # how you is said: formal, informal, or as in most sentences of each document
 
     def __post_init__(self) -> None:

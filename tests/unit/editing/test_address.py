@@ -23,6 +23,7 @@ from docflat.editing.variants import apply_changes
         ("Wenn du willst, kannst du gehen.", "Wenn Sie wollen, können Sie gehen."),
         ("Sag mir deinen Namen.", "Sagen Sie mir Ihren Namen."),
         ("Nimm dein Buch mit.", "Nehmen Sie Ihr Buch mit."),
+        ("Antworte auf deinen Brief.", "Antworten Sie auf Ihren Brief."),
         ("Du fährst morgen ab.", "Sie fahren morgen ab."),
         ("Du musst dich setzen.", "Sie müssen sich setzen."),
         ("Wartest du, oder arbeitest du?", "Warten Sie, oder arbeiten Sie?"),
