@@ -16,6 +16,7 @@ from docflat.editing.pronouns import PRONOUNS, Pronouns
 from docflat.editing.revisions import Revision, SentenceAndDraft
 from docflat.support.errors import InputError
 
+STRONG = 0.8  # the certainty for drafts that have few wrong pronouns: of changes below it, half are wrong there
 PHENOMENA = (PRONOUNS, ADDRESS, NAMES)
 
 

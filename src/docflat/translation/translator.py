@@ -217,7 +217,9 @@ class Translator:
     def _editor(self) -> Editor | None:
         if self.edit_with is None:
             return None
-        return replace(self, model=self.edit_with, first_pass=None, edit_with=None).editor()
+        from docflat.editing.editor import STRONG
+
+        return replace(self, model=self.edit_with, first_pass=None, edit_with=None).editor(certainty=STRONG)
 
     def _pieces(self, text: str) -> list[tuple[Ids, str]]:
         """A sentence longer than anything in training is translated in pieces: ids, or what stays as it is."""
