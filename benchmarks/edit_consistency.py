@@ -4,9 +4,9 @@
     python benchmarks/edit_consistency.py --human --sets news/dev,ted/dev,europarl/dev
 
 A set is NAME.en and NAME.de, or the same with .xz. Drafts are the model's own, sentence by sentence, kept in --cache,
-or those of --drafts (a sentence a line for each of the set's). An edit is right if the reference says you the new way, or
-has the new spelling, and wrong if it has the old one. With --human the references are the drafts, and every edit is one
-too many unless the translator erred. --show prints edits, to be read.
+or those of --drafts (a sentence a line for each of the set's). An edit is right if the reference says you the new way,
+or has the new spelling, and wrong if it has the old one. With --human the references are the drafts, and every edit is
+one too many unless the translator erred. --show prints edits, to be read.
 """
 
 from __future__ import annotations

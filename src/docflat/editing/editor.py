@@ -51,7 +51,7 @@ class Editor:
         subwords: Subwords,
         align: Align,
         language: Language,
-        settings: EditorSettings = EditorSettings(),  # noqa: B008
+        settings: EditorSettings = EditorSettings(),
     ) -> None:
         self.scorer = ContextScorer(scorer, subwords, align)
         makers: dict[str, Callable[[], Phenomenon]] = {
