@@ -128,6 +128,19 @@ def test_a_sentence_that_goes_on_over_the_page_is_one() -> None:
     assert [text for _, text in listed(pdf(*pages))] == ["This sentence goes on and ends on the next page."]
 
 
+def test_a_note_at_the_foot_parts_no_sentence() -> None:
+    pages = [
+        [*block(60, 120, "This sentence goes on and"), *block(60, 70, "1 A note below it.", size=7)],
+        block(60, 700, "ends on the next page."),
+    ]
+    found = [text for _, text in listed(pdf(*pages))]
+    assert found == ["This sentence goes on and ends on the next page.", "1 A note below it."]
+
+
+def test_accents_before_their_letters_are_of_them() -> None:
+    assert [text for _, text in listed(pdf(block(60, 700, "A na\xa8ive caf\xb4e.")))] == ["A na\xefve caf\xe9."]
+
+
 def test_a_table_is_read_by_row() -> None:
     rows = [("Name", "Place"), ("Ann Lee", "Oslo"), ("Bob Ray", "Rome"), ("Cy Dee", "Bonn")]
     lines = [(x, 700 - 14 * n, 10, text) for n, row in enumerate(rows) for x, text in zip((60, 300), row, strict=True)]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -15,6 +16,9 @@ _BULLET = re.compile(r"\s*([•◦▪▫‣⁃∙·●○■□➢➤✓\uf0b7\u
 _NUMBER = re.compile(r"\s*(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxlIVXL]{1,6})[.)]|\d{1,2}(?:\.\d{1,2}){1,4}\.?)\s+(?=\S)")
 _HYPHENS = ("-", "\u2010", "\u00ad", "\x02", "\ufffe")
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'»”’)\]]*$")
+_ACCENTS = {"¨": "\u0308", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¸": "\u0327"}
+_ACCENT = re.compile(r"[¨´ˆ˜¸] ?[A-Za-zı]")
+_MOST_NOTES = 8
 _LONGEST_HEADING = 200
 _EDGE = 0.13  # of a page's height: where headers and footers are
 _DIGITS = re.compile(r"\d+")
@@ -25,6 +29,7 @@ class Paragraph:
     kind: str  # "", "heading 1" to "heading 3", "item"
     runs: list[Run]
     mark: str = ""  # of an item that has a number
+    size: float = 0.0
 
     @property
     def text(self) -> str:
@@ -73,8 +78,8 @@ def find_paragraphs(pages: Sequence[Page]) -> list[Paragraph]:
     words = Counter(word for block in blocks for line in block for word in re.findall(r"[\w-]+", line.text.lower()))
     groups = [group for block in blocks for group in _groups(block)]
     larger = sorted({round(group[0].size * 2) / 2 for group in groups if _is_large(group, body)}, reverse=True)
-    paragraphs = [_paragraph(group, body, larger, words) for group in groups]
-    return list(_over_pages((one for one in paragraphs if one.text.strip()), groups, words))
+    paragraphs = [replace(_paragraph(group, body, larger, words), size=group[0].size) for group in groups]
+    return list(_over_pages((one for one in paragraphs if one.text.strip()), words))
 
 
 def _groups(block: Block) -> Iterator[Block]:
@@ -173,7 +178,18 @@ def _joined(lines: Iterable[Sequence[Run]], words: Counter[str]) -> list[Run]:
                 runs[-1] = (runs[-1][0] + text, bold, italic)
             else:
                 runs.append((text, bold, italic))
-    return [(re.sub("[\x02\ufffe\u00ad]", "", text), bold, italic) for text, bold, italic in runs]
+    return [(_with_accents(re.sub("[\x02\ufffe\u00ad]", "", text)), bold, italic) for text, bold, italic in runs]
+
+
+def _with_accents(text: str) -> str:
+    """Accents that stand before their letters, as TeX draws them, with these: na¨ıve is naïve."""
+    return _ACCENT.sub(lambda match: _composed(match[0]), text)
+
+
+def _composed(pair: str) -> str:
+    letter = "i" if pair[-1] == "ı" else pair[-1]
+    whole = unicodedata.normalize("NFC", letter + _ACCENTS[pair[0]])
+    return whole if len(whole) == 1 else pair
 
 
 def _join(runs: list[Run], after: str, words: Counter[str]) -> None:
@@ -191,24 +207,27 @@ def _join(runs: list[Run], after: str, words: Counter[str]) -> None:
     runs[-1] = (text, bold, italic)
 
 
-def _over_pages(paragraphs: Iterable[Paragraph], groups: Sequence[Block], words: Counter[str]) -> Iterator[Paragraph]:
-    """Paragraphs that go on in the next column or on the next page are one."""
+def _over_pages(paragraphs: Iterable[Paragraph], words: Counter[str]) -> Iterator[Paragraph]:
+    """Paragraphs that go on in the next column or on the next page are one; notes that stand between come after it."""
     last: Paragraph | None = None
+    notes: list[Paragraph] = []
     for paragraph in paragraphs:
-        goes_on = (
-            last is not None
-            and last.kind in ("", "item")
-            and not paragraph.kind
-            and not paragraph.mark
-            and paragraph.text[:1].islower()
-            and not _SENTENCE_END.search(last.text)
-            and "\t" not in last.text + paragraph.text
-        )
-        if goes_on and last is not None:
-            last = Paragraph(last.kind, _joined([last.runs, paragraph.runs], words), last.mark)
-            continue
-        if last is not None:
-            yield last
-        last = paragraph
-    if last is not None:
-        yield last
+        if last is not None and _goes_on(last, paragraph):
+            last = replace(last, runs=_joined([last.runs, paragraph.runs], words))
+        elif last is not None and _is_open(last) and paragraph.size < 0.95 * last.size and len(notes) < _MOST_NOTES:
+            notes.append(paragraph)
+        else:
+            yield from [last, *notes] if last is not None else []
+            last, notes = paragraph, []
+    yield from [last, *notes] if last is not None else []
+
+
+def _is_open(paragraph: Paragraph) -> bool:
+    """Whether its last sentence has no end."""
+    ends = _SENTENCE_END.search(paragraph.text) or "\t" in paragraph.text
+    return paragraph.kind in ("", "item") and not ends
+
+
+def _goes_on(last: Paragraph, paragraph: Paragraph) -> bool:
+    alike = abs(last.size - paragraph.size) < 0.06 * last.size and "\t" not in paragraph.text
+    return alike and _is_open(last) and not (paragraph.kind or paragraph.mark) and paragraph.text[:1].islower()
