@@ -151,6 +151,28 @@ def test_targets_of_version_2_and_nothing_else() -> None:
     assert translate(V2, target_language="de") == expected.replace('srcLang="en"', 'srcLang="en" trgLang="de"')
 
 
+def test_translations_that_are_too_long_are_named(tmp_path: Path) -> None:
+    unit = '<trans-unit id="{}" {}><source>Some words</source></trans-unit>'.format
+    units = [
+        unit(1, 'maxwidth="12" size-unit="char"'),
+        unit(2, 'maxwidth="10" size-unit="char"'),
+        unit(3, 'maxwidth="1"'),
+    ]
+    units += [unit(4, 'maxbytes="11"'), unit(5, "")]
+    head = '<xliff xmlns="urn:oasis:names:tc:xliff:document:1.0" version="1.0"><file source-language="en"><body>'
+    data = f"{head}{''.join(units)}</body></file></xliff>".encode()
+    parsed = Xliff(target_language="de").read(data, "x.xlf")
+    new = translate_segments(parsed.segments, Stub(lambda sentence: "Ein paar Ö"))[0]
+    assert parsed.review(new) == []
+    new = translate_segments(parsed.segments, Stub(lambda sentence: "Einige Öl."))[0]
+    assert parsed.review(new) == []
+    new = translate_segments(parsed.segments, Stub(lambda sentence: "Einige Wörter"))[0]
+    assert parsed.review(new) == [
+        "translations that are longer than their maxwidth or maxbytes: 3: 1 (13 of 12), 2 (13 of 10), 4 (14 of 11)"
+    ]
+    assert parsed.review(parsed.segments) == []
+
+
 def test_what_is_done_again() -> None:
     assert ">LOOK</target>" in translate(V1, redo="fuzzy")
     assert ">Fertig</target>" in translate(V1, redo="fuzzy")

@@ -18,7 +18,9 @@ from docflat.formats.positioned_xml import Element, Xml, write_text, write_value
 from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 
-NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "x" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")}
+_VERSIONS = ("1.0", "1.1", "1.2", "2.0", "2.1", "2.2")
+NAMESPACES = {f"urn:oasis:names:tc:xliff:document:{version}": "x" for version in _VERSIONS}
+_MOST_NAMED = 5  # units in a remark
 _PAIRS = {"g", "mrk", "pc"}
 _OPENING = {"bx", "bpt", "sc", "sm"}
 _CLOSING = {"ex", "ept", "ec", "em"}
@@ -125,6 +127,21 @@ class Translations:
             self.xml.change(start, end, data)
         return self.xml.render()
 
+    def review(self, segments: Sequence[Segment]) -> list[str]:
+        """Which translations are longer than the file allows."""
+        long = []
+        for unit in self.units:
+            places = range(unit.first, unit.first + len(unit.place.pieces))
+            if any(segments[i] is not self.segments[i] for i in places):
+                text = "".join(segments[i].text for i in places)
+                for length, most in _limits(unit.place.holder, text):
+                    if length > most:
+                        long.append(f"{unit.place.holder.attributes.get('id', '?')} ({length} of {most})")
+        if not long:
+            return []
+        names = ", ".join(long[:_MOST_NAMED]) + ", ..." * (len(long) > _MOST_NAMED)
+        return [f"translations that are longer than their maxwidth or maxbytes: {len(long)}: {names}"]
+
     def _edit(self, place: Place, pairs: Sequence[tuple[Segment, Segment]]) -> dict[tuple[int, int], bytes]:
         source, target = place.source, place.target
         content, at = [], source.inner
@@ -219,6 +236,16 @@ def _place(xml: Xml, file: str, part: Element, holder: Element, reason: str) -> 
             pieces.append(each)
     content = divided if divided is not None and pieces else source
     return Place(part, holder, content, pieces or [source], children.get("target"), divided or source, reason)
+
+
+def _limits(holder: Element, text: str) -> Iterator[tuple[int, int]]:
+    """How long a text is and may be; pixels cannot be counted without a font."""
+    most = {name: holder.attributes.get(name, "") for name in ("maxwidth", "maxbytes")}
+    if most["maxwidth"].isdecimal() and holder.attributes.get("size-unit") in ("char", "byte"):
+        unit = holder.attributes["size-unit"]
+        yield len(text) if unit == "char" else len(text.encode()), int(most["maxwidth"][:9])
+    if most["maxbytes"].isdecimal():
+        yield len(text.encode()), int(most["maxbytes"][:9])
 
 
 def _is_part(element: Element) -> bool:
