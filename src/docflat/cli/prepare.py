@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from docflat.cli.arguments import add_boundaries, add_json, add_number
 from docflat.support.console import print_rows, warn
 from docflat.support.errors import InputError
-from docflat.support.languages import NAMES, language_code, language_name
+from docflat.support.languages import NAMES, checked_code, language_name
 from docflat.support.text_files import OPENERS
 from docflat.weights.shipped import languages_of, model_folder
 
@@ -110,10 +109,7 @@ def _named_languages(arguments: Namespace) -> tuple[str, str] | None:
 def _find_languages(arguments: Namespace) -> tuple[str, str] | None:
     """As the options say; else those of the model whose subwords are used; else by the ends of the files' names."""
     if named := _named_languages(arguments):
-        source, target = map(language_code, named)
-        for code in (source, target):
-            if not re.fullmatch("[a-z]{2,3}", code):
-                raise InputError(f"{code!r} is no code of a language, such as de or fr")
+        source, target = map(checked_code, named)
         return source, target
     if arguments.tokenizer is not None and (known := languages_of(arguments.tokenizer)):
         return known

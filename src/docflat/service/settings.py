@@ -45,8 +45,12 @@ def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Where jobs are kept: systemd names a folder for what a service keeps; else the user's own."""
     if systemd := environment.get("STATE_DIRECTORY"):
         return Path(systemd.partition(":")[0])
-    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "docflat"
+    if state := environment.get("XDG_STATE_HOME"):
+        return Path(state) / "docflat"
+    try:
+        return Path.home() / ".local" / "state" / "docflat"
+    except RuntimeError:  # a user of a container, whom the system does not know
+        raise InputError("there is no home folder, so nobody knows where jobs are kept: say --data") from None
 
 
 @dataclass(frozen=True)

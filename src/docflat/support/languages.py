@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from docflat.support.errors import InputError
+
 # ISO 639-1, ISO 639-3 (and 639-2 where models use it), English name.
 _TABLE = """
 af afr Afrikaans|am amh Amharic|ar ara,arb Arabic|az aze,azj Azerbaijani|be bel Belarusian|bg bul Bulgarian
@@ -28,6 +32,16 @@ def language_code(text: str) -> str:
     """In two letters where the language has them: "deu", "de_DE" and "DE" are "de"; others stay, in small letters."""
     code = text.strip().lower().replace("_", "-").partition("-")[0]
     return _TWO_LETTERS.get(code, code)
+
+
+def checked_code(text: str) -> str:
+    """The code of a language that somebody named; a name in English is told its code."""
+    code = language_code(text)
+    if re.fullmatch("[a-z]{2,3}", code):
+        return code
+    two = next((two for two, name in NAMES.items() if name.lower() == code), None)
+    hint = f"; that of {NAMES[two]} is {two}" if two else ", such as de or fr"
+    raise InputError(f"{text!r} is no code of a language{hint}")
 
 
 def language_name(code: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from docflat.support.errors import InputError
-from docflat.support.languages import language_code
+from docflat.support.languages import checked_code
 from docflat.weights.config import read_config
 from docflat.weights.shipped import MODELS, imported_models, languages_of
 
@@ -27,7 +26,7 @@ def installed_models() -> list[InstalledModel]:
     """Shipped ones first, each by its name; a folder that is no model is passed over."""
     models = []
     for origin, room in (("shipped", MODELS), ("imported", imported_models())):
-        for folder in sorted(room.iterdir()) if room.is_dir() else ():
+        for folder in sorted(room.iterdir()) if room is not None and room.is_dir() else ():
             if not (folder / "config.json").is_file():
                 continue
             try:
@@ -41,12 +40,9 @@ def installed_models() -> list[InstalledModel]:
 
 def model_for(source: str, target: str) -> InstalledModel:
     """The first model for a pair of languages; a document model before a sentence model."""
-    wanted = (language_code(source), language_code(target))
+    wanted = (checked_code(source), checked_code(target))
     if wanted[0] == wanted[1]:
         raise InputError(f"from {source} to {target} is no translation")
-    for code in wanted:
-        if not re.fullmatch("[a-z]{2,3}", code):
-            raise InputError(f"{code!r} is no code of a language, such as de or fr")
     models = installed_models()
     fitting = [model for model in models if model.languages == wanted]
     if fitting:
@@ -62,4 +58,7 @@ def folder_for(name: str) -> Path:
     """Where an imported model of this name goes."""
     if name in ("", ".", "..") or os.sep in name:
         raise InputError(f"{name!r} is no name for a model")
-    return imported_models() / name
+    room = imported_models()
+    if room is None:
+        raise InputError("there is no home folder, so nobody knows where models go: say --out, or set DOCFLAT_MODELS")
+    return room / name

@@ -11,11 +11,15 @@ MODELS = Path(__file__).parent / "models"
 ENGLISH_GERMAN = MODELS / "en-de"
 
 
-def imported_models() -> Path:
-    """Where `docflat import` puts models: $DOCFLAT_MODELS, or a folder of the user's data."""
+def imported_models() -> Path | None:
+    """Where `docflat import` puts models: $DOCFLAT_MODELS, or a folder of the user's data; None: the user has none."""
     if named := os.environ.get("DOCFLAT_MODELS"):
         return Path(named)
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "docflat" / "models"
+    try:
+        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    except RuntimeError:  # a user of a container, whom the system does not know
+        return None
+    return data / "docflat" / "models"
 
 
 def model_folder(name: str) -> Path:
@@ -24,7 +28,7 @@ def model_folder(name: str) -> Path:
     if path.exists():
         return path
     for room in (MODELS, imported_models()):
-        if (room / name).parent == room and (room / name).is_dir():
+        if room is not None and (room / name).parent == room and (room / name).is_dir():
             return room / name
     return path
 

@@ -48,7 +48,8 @@ def test_the_languages_of_a_corpus(
     [
         (["--from", "en"], "--from and --to go together"),
         (["--from", "en", "--to", "de", "--languages", "en", "de"], "one of them will do"),
-        (["--from", "english", "--to", "de"], "'english' is no code of a language"),
+        (["--from", "english", "--to", "de"], "'english' is no code of a language; that of English is en"),
+        (["--from", "e1", "--to", "de"], "'e1' is no code of a language, such as de or fr"),
     ],
 )
 def test_languages_that_cannot_be(
