@@ -87,7 +87,7 @@ def cached(file: Path, make: Any) -> list[Record]:
 
 
 def evidence(translator: Translator, documents: Sequence[Sequence[tuple[str, str]]]) -> list[Record]:
-    pronouns = Pronouns(translator.editor().scorer, PRONOUNS, 1.0)
+    pronouns = Pronouns(translator.editor().scorer, PRONOUNS)
     candidates = pronouns.candidates([[Revision(*pair) for pair in document] for document in documents])
     records = []
     for d, document in enumerate(documents):

@@ -37,8 +37,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--from", dest="source_language", default="en", metavar="CODE", help="default: en")
     parser.add_argument("--to", dest="target_language", default="de", metavar="CODE", help="default: de")
     certainty = (
-        "change a pronoun where this is the least probability of being right; 0.8 for drafts of strong systems or of "
-        "people (default: 0.65)"
+        "change a pronoun where this is the least probability of being right (default: 0.65; 0.8 where few pronouns "
+        "seem to be wrong)"
     )
     parser.add_argument("--certainty", type=_probability, metavar="P", help=certainty)
     only = "what is edited, of pronouns,address,names (default: all; address is how a document says you)"

@@ -16,7 +16,6 @@ from docflat.editing.pronouns import PRONOUNS, Pronouns
 from docflat.editing.revisions import Revision, SentenceAndDraft
 from docflat.support.errors import InputError
 
-STRONG = 0.8  # the certainty for drafts that have few wrong pronouns: of changes below it, half are wrong there
 PHENOMENA = (PRONOUNS, ADDRESS, NAMES)
 
 
@@ -24,12 +23,12 @@ PHENOMENA = (PRONOUNS, ADDRESS, NAMES)
 class EditorSettings:
     """What is edited, and how boldly."""
 
-    certainty: float = 0.65  # how probable it must be that a change of a pronoun is right
+    certainty: float | None = None  # how probable it must be that a change of a pronoun is right; None: by the drafts
     phenomena: Collection[str] = PHENOMENA  # pronouns, address (how you is said), names
     formality: str = MAJORITY  # how you is said: formal, informal, or as in most sentences of each document
 
     def __post_init__(self) -> None:
-        if not 0 <= self.certainty <= 1:
+        if self.certainty is not None and not 0 <= self.certainty <= 1:
             raise InputError(f"certainty {self.certainty}: must be from 0 to 1")
         if unknown := [name for name in self.phenomena if name not in PHENOMENA]:
             raise InputError(f"phenomenon {unknown[0]!r}: there are {', '.join(PHENOMENA)}")

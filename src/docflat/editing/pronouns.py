@@ -15,6 +15,10 @@ from docflat.editing.revisions import Edit, Place, Revision, Revisions
 from docflat.editing.variants import OpenForms, Variant, find_open_words, make_variants
 
 PRONOUNS = "pronouns"
+# A change must be as certain as this; more certain where fewer than one pronoun in ten seems to be wrong, as in
+# translations of people and of strong systems: of the changes between both, most are wrong there (docs/editing.md).
+CERTAINTY, CERTAINTY_OF_FEW = 0.65, 0.8
+_FEW, _UNSEEN = 0.1, 10  # UNSEEN: right ones that are taken for granted before any is seen
 _ROUNDS = 2  # a changed sentence is the context of others, which are then judged again
 _BEFORE = 2  # sentences that are searched for nouns
 _SHORT, _LONG = 5, 15  # words of a sentence
@@ -62,7 +66,8 @@ class _Open:
 
 
 class Pronouns:
-    def __init__(self, scorer: ContextScorer, table: PronounTable, certainty: float) -> None:
+    def __init__(self, scorer: ContextScorer, table: PronounTable, certainty: float | None = None) -> None:
+        """certainty: how probable it must be that a change is right; None: as the drafts are."""
         self.scorer, self.table, self.certainty = scorer, table, certainty
         self.links: dict[Place, Links] = {}
 
@@ -70,8 +75,12 @@ class Pronouns:
         """Add what is certain enough."""
         sentences = self._open_sentences(revisions)
         todo = sentences
+        certainty = self.certainty
         for _ in range(_ROUNDS):
-            changed = self._revise(todo, revisions)
+            best = [max(each, key=lambda candidate: candidate.probability) for each in self._weigh(todo, revisions)]
+            if certainty is None:
+                certainty = usual_certainty([candidate.probability for candidate in best])
+            changed = _revise(todo, best, certainty, revisions)
             todo = [one for one in sentences if any(place in changed for place in _before(one, self.scorer.context))]
 
     def candidates(self, revisions: Revisions) -> dict[Place, list[Candidate]]:
@@ -110,21 +119,6 @@ class Pronouns:
         words = {source[slice(*place)].lower() for place in find_words(source)} & self.table.forms.keys()
         forms = {form for word in words for row in self.table.forms[word] for form in row}
         return any(draft[slice(*place)].lower() in forms for place in find_words(draft)) if words else False
-
-    def _revise(self, sentences: Sequence[_Open], revisions: list[list[Revision]]) -> set[Place]:
-        """Fill in the revisions of these sentences; which of them are others than before."""
-        changed = set()
-        for one, weighed in zip(sentences, self._weigh(sentences, revisions), strict=True):
-            document, number = one.place
-            before = revisions[document][number]
-            best = max(weighed, key=lambda candidate: candidate.probability)
-            after = before.without(PRONOUNS)
-            if best.probability > self.certainty:
-                after = after.with_edit(best.edit)
-            revisions[document][number] = after
-            if after.text != before.text:
-                changed.add(one.place)
-        return changed
 
     def _weigh(self, sentences: Sequence[_Open], revisions: Revisions) -> Iterator[list[Candidate]]:
         """The edits that each sentence might get."""
@@ -183,6 +177,29 @@ class Pronouns:
             **one.signs,
             **antecedents.numbers(GENDERS[variant.gender], [GENDERS[gender] for gender in sorted(variant.before)]),
         }
+
+
+def usual_certainty(probabilities: Sequence[float]) -> float:
+    """Of the best change of each sentence: what is asked for where many of them seem to be wrong, or few."""
+    wrong = sum(probability > CERTAINTY for probability in probabilities)
+    return CERTAINTY if wrong >= _FEW * (len(probabilities) + _UNSEEN) else CERTAINTY_OF_FEW
+
+
+def _revise(
+    sentences: Sequence[_Open], best: Sequence[Candidate], certainty: float, revisions: list[list[Revision]]
+) -> set[Place]:
+    """Fill in the revisions of these sentences; which of them are others than before."""
+    changed = set()
+    for one, candidate in zip(sentences, best, strict=True):
+        document, number = one.place
+        before = revisions[document][number]
+        after = before.without(PRONOUNS)
+        if candidate.probability > certainty:
+            after = after.with_edit(candidate.edit)
+        revisions[document][number] = after
+        if after.text != before.text:
+            changed.add(one.place)
+    return changed
 
 
 def _pair(revisions: Revisions, place: Place) -> tuple[str, str]:

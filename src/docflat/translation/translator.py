@@ -217,9 +217,7 @@ class Translator:
     def _editor(self) -> Editor | None:
         if self.edit_with is None:
             return None
-        from docflat.editing.editor import STRONG
-
-        return replace(self, model=self.edit_with, first_pass=None, edit_with=None).editor(certainty=STRONG)
+        return replace(self, model=self.edit_with, first_pass=None, edit_with=None).editor()
 
     def _pieces(self, text: str) -> list[tuple[Ids, str]]:
         """A sentence longer than anything in training is translated in pieces: ids, or what stays as it is."""

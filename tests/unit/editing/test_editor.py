@@ -19,6 +19,7 @@ from docflat.editing.address_german import TABLE
 from docflat.editing.editor import Editor, EditorSettings
 from docflat.editing.evidence import CONSTANT, probability, weigh
 from docflat.editing.languages import Language
+from docflat.editing.pronouns import CERTAINTY, CERTAINTY_OF_FEW, usual_certainty
 from docflat.editing.revisions import Edit, Revision
 from docflat.editing.variants import Change
 from docflat.support.errors import InputError
@@ -181,6 +182,13 @@ def test_several_edits_are_made_together_unless_they_clash() -> None:
 def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         EditorSettings(**settings)
+
+
+def test_drafts_with_few_wrong_pronouns_ask_for_more() -> None:
+    assert usual_certainty([0.7]) == usual_certainty([0.7, 0.1, 0.1]) == CERTAINTY_OF_FEW
+    assert usual_certainty([0.7, 0.7]) == CERTAINTY
+    assert usual_certainty([0.9] * 27 + [0.1] * 73) == CERTAINTY  # as translations sentence by sentence of dialogue
+    assert usual_certainty([0.9] * 3 + [0.1] * 97) == CERTAINTY_OF_FEW  # as translations of people
 
 
 def test_a_phenomenon_can_be_left_out() -> None:
