@@ -150,13 +150,10 @@ def _changes(draft: str, places: Sequence[Range], spans: _Part) -> tuple[Change,
 def _to_formal(words: Sequence[str], numbers: Sequence[int]) -> Iterator[list[_Part]]:
     for number in numbers:
         yield [{(number, number + 1): new} for new in _TO_FORMAL[words[number].lower()]]
-    has_du = any(words[number].lower() == "du" for number in numbers)
     for number, word in enumerate(words):
         if number not in numbers and word.islower() and (verb := _with_sie(word)):
             near = any(words[n].lower() == "du" and abs(n - number) == 1 for n in numbers)
             yield [{(number, number + 1): verb}] if near else [{(number, number + 1): verb}, {}]
-    if has_du:
-        return
     clauses = [n for n in range(len(words)) if (not n or words[n - 1] in _CLAUSE_ENDS) and words[n].islower()]
     for number in clauses[:_MOST_CLAUSES]:
         if number not in numbers and (verb := _of_imperative(words[number])):

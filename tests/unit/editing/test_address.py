@@ -22,6 +22,7 @@ from docflat.editing.variants import apply_changes
         ("Ich danke dir, dass du gekommen bist.", "Ich danke Ihnen, dass Sie gekommen sind."),
         ("Wenn du willst, kannst du gehen.", "Wenn Sie wollen, können Sie gehen."),
         ("Sag mir deinen Namen.", "Sagen Sie mir Ihren Namen."),
+        ("Wenn du bereit bist, gib mir dein Buch.", "Wenn Sie bereit sind, geben Sie mir Ihr Buch."),
         ("Nimm dein Buch mit.", "Nehmen Sie Ihr Buch mit."),
         ("Antworte auf deinen Brief.", "Antworten Sie auf Ihren Brief."),
         ("Du fährst morgen ab.", "Sie fahren morgen ab."),
