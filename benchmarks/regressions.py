@@ -26,17 +26,17 @@ from docflat.support.console import print_table
 HERE = Path(__file__).resolve().parents[1]
 TRANSLATE = ("translate", "--device", "cpu", "--threads", "1")
 TORCH = ("--mode", "two-pass", "--beam", "5", "--precision", "int8")
-FEW, MANY = 2, 12  # steps
+FEW, MANY = 2, 14  # steps
 TASKS = ("help", "first translation", "first translation, torch", "decoding, torch int8", "training steps, docflat-c")
 RECIPE = """
 precision: fp32
 device: cpu
 tensorboard: false
 log_every: 1000
-model: {dim: 256, heads: 4, feed_forward: 1024, encoder_layers: 3, decoder_layers: 3}
+model: {dim: 128, heads: 4, feed_forward: 512, encoder_layers: 3, decoder_layers: 3}
 stages:
-  - {system: docflat-c, rows: {context: 3, max_tokens: 512}, batch_tokens: 2048, learning_rate: 1.0e-3,
-     warmup_steps: 10, dropout: 0.1, validate_every: 1000, validation_sample: 8}
+  - {system: docflat-c, rows: {context: 3, max_tokens: 512}, batch_tokens: 1024, learning_rate: 1.0e-3,
+     warmup_steps: 10, dropout: 0.1, validate_every: 1000, validation_sample: 0}
 """
 
 
@@ -98,8 +98,8 @@ def made_up() -> dict[str, str]:
     """Documents of ten sentences of words that nobody speaks."""
     draw = random.Random(1)
     syllables = ["ba", "ko", "li", "mu", "ne", "ra", "si", "to", "va", "ze"]
-    words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(600)]
-    sentences = [" ".join(draw.choices(words, k=draw.randint(5, 25))) for _ in range(600)]
+    words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(200)]
+    sentences = [" ".join(draw.choices(words, k=draw.randint(5, 25))) for _ in range(200)]
     sides = (sentences, [" ".join(reversed(sentence.split())) for sentence in sentences])
     texts = ["\n\n".join("\n".join(side[n : n + 10]) for n in range(0, len(side), 10)) + "\n" for side in sides]
     return dict(zip(("en", "de"), texts, strict=True))
