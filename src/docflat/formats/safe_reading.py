@@ -135,7 +135,9 @@ def read_zip(data: bytes, file: str) -> dict[str, bytes]:
         ValueError,
         OSError,
     ) as error:
-        raise InputError(f"is broken: {error}", file) from None
+        # One of the messages shows whatever bytes stand where a name should.
+        why = "the names of its parts differ" if str(error).startswith("File name in directory") else error
+        raise InputError(f"is broken: {why}", file) from None
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left: int, file: str) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from docflat.formats import output_suffix
 from docflat.service.bodies import parameters_of
 from docflat.service.deepl import glossary_of, refuse_unsupported
 from docflat.service.downloads import result_of
@@ -31,8 +32,13 @@ async def upload(request: Request) -> Response:
         raise Problem(400, "no_file")
     name = parameters.text("filename", "") or files[0].filename or ""
     wanted = parameters.text("output_format", "").lower().lstrip(".")
-    if wanted and f".{wanted}" != suffix_of(name):
-        raise Problem(400, "unsupported", name=f"output_format={wanted}", hint="; a file stays of its kind")
+    if wanted and f".{wanted}" != output_suffix(f"x{suffix_of(name)}"):
+        raise Problem(
+            400,
+            "unsupported",
+            name=f"output_format={wanted}",
+            hint="; a file stays of its kind, but a PDF becomes a docx",
+        )
     order = Order(model, request.state.owner, glossary=glossary_of(request, service, parameters, model))
     job, secret = await add_files(service, [(files[0], name)], order)
     return JSONResponse({"document_id": job.id, "document_key": secret})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import deepl
+import docx
 import pytest
 from deepl.api_data import MultilingualGlossaryDictionaryEntries
 
@@ -120,6 +121,16 @@ def test_a_document_that_cannot_be_translated(client: deepl.DeepLClient) -> None
         client.translate_document(b"PK", io.BytesIO(), target_lang="DE", filename="notes.docx")
     with pytest.raises(deepl.DeepLException, match="exe"):
         client.translate_document(b"x", io.BytesIO(), target_lang="DE", filename="a.exe")
+
+
+def test_a_pdf_becomes_a_docx(client: deepl.DeepLClient) -> None:
+    pytest.importorskip("pypdfium2")
+    from fuzz.seeds import PDF
+
+    out = io.BytesIO()
+    client.translate_document(PDF.encode(), out, target_lang="DE", filename="notes.pdf", output_format="docx")
+    found = docx.Document(io.BytesIO(out.getvalue()))
+    assert found.paragraphs[0].text.startswith("a HEADING")
 
 
 def test_a_document_that_is_not_ready_and_one_of_another(client: deepl.DeepLClient) -> None:
