@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -29,6 +32,8 @@ from docflat.service.bodies import parameters_of
 from docflat.service.guard import Guard
 from docflat.service.problems import Problem, answer
 from docflat.service.service import ClientGone, Service
+
+log = logging.getLogger("docflat.service")
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -130,6 +135,10 @@ def make_app(service: Service) -> ASGIApp:
     async def fault(request: Request, error: Exception) -> Response:
         return answer(Problem(500, "fault"), request)  # and the guard, which gets the error too, logs it
 
+    async def full(request: Request, error: Exception) -> Response:
+        log.error("the database cannot be written: %s", error)
+        return answer(Problem(507, "disk_full", 60), request)
+
     async def gone(request: Request, error: Exception) -> Response:
         return Response(status_code=_CLIENT_GONE)
 
@@ -137,13 +146,8 @@ def make_app(service: Service) -> ASGIApp:
     for entry in TABLE:
         by_path.setdefault(entry.path, {})[entry.method] = _checked(entry, service)
     routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
-    on_error = {
-        Problem: problem,
-        HTTPException: http_problem,
-        ClientGone: gone,
-        ClientDisconnect: gone,
-        Exception: fault,
-    }
+    on_error: dict[Any, Any] = {Problem: problem, HTTPException: http_problem, sqlite3.OperationalError: full}
+    on_error |= {ClientGone: gone, ClientDisconnect: gone, Exception: fault}
     app = Starlette(routes=routes, exception_handlers=on_error)
     app.state.service = service
     return Guard(app, service.settings, service.metrics, {route.endpoint: route.path for route in routes})

@@ -10,21 +10,24 @@ import contextlib
 import json
 import logging
 import secrets
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from docflat.formats import FORMATS
+from docflat.service import store
 from docflat.service.messages import Message
 from docflat.service.metrics import Metrics
 from docflat.service.problems import Problem
 from docflat.service.settings import Model, Settings
 from docflat.service.speed import Speed
 from docflat.service.spool import Spool
-from docflat.service.store import Store
+from docflat.service.store import Store, when_disk_allows
 from docflat.service.supervisor import NICE, ModelProcess, ProcessGone, Task
 
 log = logging.getLogger("docflat.service")
@@ -190,7 +193,11 @@ class Jobs:
                     "insert into files (job, number, name, suffix, size, state) values (?, ?, ?, ?, ?, 'queued')", rows
                 )
 
-        await asyncio.to_thread(insert)
+        try:
+            await asyncio.to_thread(insert)
+        except sqlite3.OperationalError:
+            self.spool.remove(id)
+            raise
         self._arrived.set()
         return self.get(id, order.owner), secret
 
@@ -261,7 +268,7 @@ class Jobs:
     async def _serve(self, process: ModelProcess) -> None:
         while True:
             self._arrived.clear()
-            place = self._take()
+            place = await when_disk_allows(self._take)
             if place is None:
                 await self._arrived.wait()
                 continue
@@ -301,7 +308,10 @@ class Jobs:
                 message = None
             finally:
                 del self.running[id, number]
-            self._end(job, file, message, time.monotonic() - started)
+            if message is not None and message.get("fault") == "disk":
+                await asyncio.sleep(store.DISK_SECONDS)
+            seconds = time.monotonic() - started
+            await when_disk_allows(lambda: self._end(job, file, message, seconds))
 
     def _deadline(self) -> float:
         return time.monotonic() + self.settings.silence_seconds
@@ -324,6 +334,10 @@ class Jobs:
 
     def _end(self, job: Job, file: JobFile, message: Message | None, seconds: float) -> None:
         place = (job.id, file.number)
+        if message is not None and message.get("fault") == "disk":
+            self.store.change("update files set state = 'queued' where job = ? and number = ?", place)
+            self._tell(job.id)
+            return
         if message is None:
             row = self.store.row("select tries from files where job = ? and number = ?", place)
             if row is not None and row["tries"] + 1 < MOST_TRIES:
@@ -335,8 +349,6 @@ class Jobs:
         state, fault, report = "failed", "", ""
         if message["kind"] == "done":
             state, report = "done", json.dumps(message["result"])
-            self.speed.learn_file(file.size, file.suffix, message["result"]["characters"], seconds, job.order.compare)
-            self.metrics.characters.labels("documents").inc(message["result"]["characters"])
         elif message["fault"] == "input":
             fault = json.dumps({"code": "text_refused", "place": message["place"], "reason": message["message"]})
         else:
@@ -347,6 +359,10 @@ class Jobs:
             query = "select count(*) from files where job = ? and state in ('queued', 'running')"
             if not connection.execute(query, (job.id,)).fetchone()[0]:
                 connection.execute("update jobs set ended = ? where id = ?", (time.time(), job.id))
+        if state == "done":
+            characters = message["result"]["characters"]
+            self.speed.learn_file(file.size, file.suffix, characters, seconds, job.order.compare)
+            self.metrics.characters.labels("documents").inc(characters)
         if changed:
             self.metrics.jobs.labels(state).inc()
         else:  # it was deleted while it was translated; what the process has written since goes too
@@ -358,7 +374,7 @@ class Jobs:
         while True:
             before = time.time() - self.settings.retention
             for row in self.store.rows("select id, owner from jobs where ended < ?", (before,)):
-                self.store.change("delete from jobs where id = ?", (row["id"],))
+                await when_disk_allows(partial(self.store.change, "delete from jobs where id = ?", (row["id"],)))
                 await asyncio.to_thread(self.spool.remove, row["id"])
                 self._tell(row["id"])
             await asyncio.sleep(min(_SWEEP_SECONDS, max(0.05, self.settings.retention / 4)))

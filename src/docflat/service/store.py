@@ -5,15 +5,21 @@ Bytes of files are not here but in the spool. Every change is one transaction, o
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from docflat.support.errors import InputError
 
+T = TypeVar("T")
+log = logging.getLogger("docflat.service")
+
+DISK_SECONDS = 10.0  # until a full disk is tried again
 _VERSION = 1
 _SCHEMA = """
 create table jobs (
@@ -88,10 +94,11 @@ class Store:
             self._connection.execute("begin immediate")
             try:
                 yield self._connection
+                self._connection.execute("commit")  # which a full disk may refuse
             except BaseException:
-                self._connection.execute("rollback")
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
                 raise
-            self._connection.execute("commit")
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         with self._lock:
@@ -105,3 +112,13 @@ class Store:
         """How many rows were changed."""
         with self.transaction() as connection:
             return connection.execute(query, values).rowcount
+
+
+async def when_disk_allows(do: Callable[[], T]) -> T:
+    """A full disk stops the work until it is not full; what was accepted is not lost by it."""
+    while True:
+        try:
+            return do()
+        except sqlite3.OperationalError as error:
+            log.error("the database cannot be written: %s", error)
+            await asyncio.sleep(DISK_SECONDS)

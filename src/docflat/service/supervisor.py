@@ -66,6 +66,8 @@ class ModelProcess:
             env=environment,
         )
         self._loaded = asyncio.get_running_loop().create_future()
+        # Who stops it while it loads does not ask how that ended.
+        self._loaded.add_done_callback(lambda loaded: loaded.cancelled() or loaded.exception())
         self._heard = time.monotonic()
         self._send(
             {

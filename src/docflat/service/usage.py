@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections import Counter
 from dataclasses import dataclass, field
 
 from docflat.service.store import Store
+
+log = logging.getLogger("docflat.service")
 
 SECONDS = 10.0  # between writes: a write for every request would be a wait for the disk in every request
 
@@ -26,9 +30,13 @@ class Usage:
         new, self._new = +self._new, Counter()
         if not new:
             return
-        with self.store.transaction() as connection:
-            connection.executemany(
-                "insert into usage values (?, ?)"
-                " on conflict (owner) do update set characters = characters + excluded.characters",
-                list(new.items()),
-            )
+        try:
+            with self.store.transaction() as connection:
+                connection.executemany(
+                    "insert into usage values (?, ?)"
+                    " on conflict (owner) do update set characters = characters + excluded.characters",
+                    list(new.items()),
+                )
+        except sqlite3.OperationalError as error:  # the disk is full: they are counted here until it is not
+            log.error("usage cannot be written: %s", error)
+            self._new.update(new)

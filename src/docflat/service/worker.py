@@ -38,6 +38,10 @@ class _Refused(InputError):
         self.place = place
 
 
+class _Unwritten(Exception):
+    """A translation that the disk did not take."""
+
+
 class Worker:
     def __init__(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self.stdin, self.stdout = stdin, stdout
@@ -102,6 +106,9 @@ class Worker:
             self.say(kind="failed", id=task["id"], fault="cancelled", message="")
         except InputError as error:
             self.say(kind="failed", id=task["id"], fault="input", place=error.place, message=error.message)
+        except _Unwritten as error:
+            log.error("a translation cannot be stored: %s", error)
+            self.say(kind="failed", id=task["id"], fault="disk", message="")
         except MemoryError:
             os._exit(1)
         except Exception as error:
@@ -181,6 +188,8 @@ class Worker:
             done(0)
             return translate_one_file(self.translators[task["model"]], file, planned, done)
         except InputError as error:
+            if error.place.startswith(f"{path.parent}{os.sep}") and not error.place.startswith(str(path)):
+                raise _Unwritten(error.message) from None
             # The client knows its file by its own name, not by that of the spool.
             own_name = error.place.replace(str(path), task["name"])
             raise _Refused(own_name, error.message.replace(path.name, task["name"])) from None

@@ -6,13 +6,18 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import threading
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
+
+from docflat.service import store
 
 from .conftest import Running, Start
 
@@ -215,3 +220,51 @@ def test_events_end_when_the_server_stops(start: Start) -> None:
     thread.join(5)
     assert not thread.is_alive()
     assert any(line.startswith("data: ") for line in lines)
+
+
+def test_a_full_disk_stops_the_work_and_loses_nothing(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "DISK_SECONDS", 0.1)
+    full = threading.Event()
+    transaction = store.Store.transaction
+
+    @contextmanager
+    def refusing(self: store.Store) -> Iterator[Any]:
+        with transaction(self) as connection:
+            yield connection
+            if full.is_set():
+                raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(store.Store, "transaction", refusing)
+    glossary = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "a\tb"}
+    with start() as service:
+        client = service.client
+        client.post("/translate", json={"q": "Four", "source": "en", "target": "de"})
+        id = send(client, {"a.txt": b"sleep 50"}).json()["id"]
+        wait(client, id, "running")
+        full.set()
+        refused = send(client, {"b.txt": b"One."})
+        assert (refused.status_code, refused.json()["code"]) == (507, "disk_full")
+        assert client.post("/v2/glossaries", json=glossary).status_code == 507
+        service.call(service.service.usage.write)
+        assert client.get("/v2/usage").json()["character_count"] == 4
+        assert len(list(service.service.jobs.spool.folder.iterdir())) == 1
+        while service.service.jobs.running:
+            time.sleep(0.05)
+        assert client.get(f"/api/jobs/{id}").json()["state"] == "running"
+        full.clear()
+        assert wait(client, id)["state"] == "done"
+        assert client.post("/v2/glossaries", json=glossary).status_code == 201
+
+
+def test_a_translation_that_cannot_be_stored_is_made_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "DISK_SECONDS", 0.1)
+    with start() as service:
+        id = send(service.client, {"a.txt": b"sleep 20"}).json()["id"]
+        in_the_way = service.service.jobs.spool.of(id) / "1.result.txt"
+        in_the_way.mkdir()
+        while service.noted("call") < 2:
+            assert service.client.get(f"/api/jobs/{id}").json()["state"] in ("queued", "running")
+            time.sleep(0.05)
+        in_the_way.rmdir()
+        assert wait(service.client, id)["state"] == "done"
+        assert service.client.get(f"/api/jobs/{id}/result").content == b"SLEEP 20"
