@@ -57,7 +57,6 @@ _TEXTS: tuple[Entry, ...] = (
     Entry("GET", "/frontend/settings", libretranslate.frontend_settings, open=True),
     Entry("GET", "/translate", libretranslate.translate),
     Entry("POST", "/translate", libretranslate.translate),
-    Entry("GET", "/detect", libretranslate.detect),
     Entry("POST", "/detect", libretranslate.detect),
     Entry("POST", "/suggest", libretranslate.suggest, open=True),
     Entry("POST", "/v2/translate", deepl.translate),
@@ -76,6 +75,7 @@ TABLE: tuple[Entry, ...] = (
     Entry("POST", "/jobs/{id}/delete", page.delete_job),
     Entry("GET", "/static/{name}", page.static, open=True),
     Entry("GET", "/openapi.json", openapi.show, open=True),
+    Entry("GET", "/spec", openapi.show, open=True),  # where LibreTranslate has its own
     Entry("GET", "/health", operations.health, open=True),
     Entry("GET", "/ready", operations.ready, open=True),
     Entry("GET", "/metrics", operations.metrics, open=True),

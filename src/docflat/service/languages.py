@@ -42,5 +42,6 @@ def pairs(settings: Settings) -> str:
 def find_model(settings: Settings, source: str, target: str) -> Model:
     model = settings.find(base(source), base(target))
     if model is None:
-        raise Problem(400, "language", source=source, target=target, pairs=pairs(settings))
+        unknown = target if base(source) in settings.sources else source
+        raise Problem(400, "language", source=source, target=target, pairs=pairs(settings), unknown=unknown)
     return model

@@ -70,6 +70,8 @@ async def translate(request: Request) -> Response:
     texts = parameters.texts("q")
     if not texts:
         raise Problem(400, "missing", name="q")
+    if not request.headers.get("content-type", "").lower().startswith("application/json"):
+        texts = [text.replace("\r\n", "\n") for text in texts]  # as forms send lines
     source, target = parameters.text("source"), parameters.text("target")
     format_ = parameters.choice("format", ("text", "html"), "text")
     alternatives = parameters.number("alternatives", 0, _MOST_ALTERNATIVES)

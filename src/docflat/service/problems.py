@@ -43,6 +43,15 @@ def language_of(request: HTTPConnection) -> str:
     return "en"
 
 
+def _as_libretranslate(problem: Problem) -> str:
+    """In its words, where it has words for it: programs look for them."""
+    if problem.code == "missing":
+        return f"Invalid request: missing {problem.values['name']} parameter"
+    if problem.code in ("language", "target"):
+        return f"{problem.values['unknown']} is not supported"
+    return problem.text()
+
+
 def answer(problem: Problem, request: HTTPConnection) -> JSONResponse:
     """DeepL's clients look for `message`, LibreTranslate's for `error`; ours has a code beside it."""
     path = request.url.path.removeprefix(request.scope.get("root_path", ""))
@@ -53,6 +62,8 @@ def answer(problem: Problem, request: HTTPConnection) -> JSONResponse:
         body = {"error": problem.text(language_of(request)), "code": problem.code}
         status = problem.status
     else:
-        body = {"error": problem.text()}
+        body = {"error": _as_libretranslate(problem)}
+        if "pairs" in problem.values:  # what a person can do about it
+            body["pairs"] = problem.values["pairs"]
         status = 403 if problem.status == 401 else problem.status
     return JSONResponse(body, status, problem.headers)

@@ -109,7 +109,7 @@ class Service:
             return find_model(settings, source, target), None
         sources = [model.source for model in settings.models if model.target == base(target)]
         if not sources:
-            raise Problem(400, "target", target=target, pairs=pairs(settings))
+            raise Problem(400, "target", target=target, pairs=pairs(settings), unknown=target)
         ranked = await self.detect(texts)
         language, sure = ranked[0]
         if language not in (*sources, base(target)):

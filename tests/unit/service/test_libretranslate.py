@@ -112,10 +112,10 @@ def test_libretranslates_own_client(shared: Running) -> None:
 
 
 BAD = [
-    ({"source": "en", "target": "de"}, 400, "q is missing"),
+    ({"source": "en", "target": "de"}, 400, "missing q parameter"),
     ({**ASKED, "q": 7}, 400, "q must be a text"),
     ({**ASKED, "q": ["a", None]}, 400, "q must be a text"),
-    ({**ASKED, "q": []}, 400, "q is missing"),
+    ({**ASKED, "q": []}, 400, "missing q parameter"),
     ({**ASKED, "target": "fr"}, 400, "en-de"),
     ({**ASKED, "source": "xx"}, 400, "en-de"),
     ({**ASKED, "format": "pdf"}, 400, "text, html"),
@@ -128,7 +128,8 @@ BAD = [
 def test_what_is_wrong_is_said(shared: Running, asked: dict[str, object], status: int, words: str) -> None:
     answer = shared.client.post("/translate", json=asked)
     assert answer.status_code == status
-    assert words in answer.json()["error"]
+    assert answer.json()["error"]
+    assert words in answer.text
 
 
 RAW = [
@@ -159,6 +160,23 @@ def test_other_kinds_of_bodies_and_addresses(shared: Running) -> None:
     assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
     for path in ("/nothing", "/v2/nothing", f"/{quote('ä')}"):
         assert json.loads(client.get(path).text)
+
+
+def test_its_own_words_for_what_is_missing_or_not_there(shared: Running) -> None:
+    """As its own tests want them (tests/outside/clients.py runs those)."""
+    cases = {
+        "Invalid request: missing q parameter": {"source": "en", "target": "de"},
+        "zz is not supported": {**ASKED, "target": "zz"},
+        "xx is not supported": {**ASKED, "source": "xx"},
+    }
+    for words, asked in cases.items():
+        assert shared.client.post("/translate", json=asked).json()["error"] == words
+    assert shared.client.get("/spec").json() == shared.client.get("/openapi.json").json()
+
+
+def test_lines_of_a_form_end_as_lines_of_a_text(shared: Running) -> None:
+    answer = shared.client.post("/translate", data={**ASKED, "q": "One.\r\nTwo."})
+    assert answer.json() == {"translatedText": "oNE.\ntWO. nach 1"}
 
 
 def test_a_fault_of_the_model_is_no_traceback(shared: Running) -> None:
