@@ -141,6 +141,9 @@ def test_page_pictures_and_numbers(models: dict[str, Path], files: tuple[Path, P
     for name in ("source", "target"):
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert str(tmp_path / "out" / "inspect.html") in capsys.readouterr().out
+    page = (tmp_path / "out" / "inspect.html").read_text(encoding="utf-8")
+    words = re.findall(r'<p class="legend">([a-z ]+) \(\S+\) <.*?> ([a-z ]+) \(\S+( or more)?\)</p>', page)
+    assert words == [("hardly read", "read most", " or more")] * 2 + [("least context", "most context", "")]
 
     assert numbers["system"] == "docflat-c"
     assert numbers["window"] == 32

@@ -76,7 +76,8 @@ def draw(text: Text, title: str, path: Path) -> None:
             axis.set_ticks(list(names), list(names.values()), fontsize="small")
     for axes in grid[len(text.maps) :]:
         axes.set_axis_off()
-    figure.colorbar(image, ax=list(grid), label="mean attention weight", extend="max", shrink=0.8)
+    label = "mean attention weight: from hardly read to read most"
+    figure.colorbar(image, ax=list(grid), label=label, extend="max", shrink=0.8)
     figure.supxlabel("sentence that is read", fontsize="medium")
     figure.supylabel("sentence that reads", fontsize="medium")
     figure.suptitle(title, fontsize="medium")
@@ -129,15 +130,17 @@ def _side(name: str, text: Text) -> str:
     maps = "\n".join(_map(name, number, one, text.causal, low, high) for number, one in enumerate(text.maps))
     later = " A word sees no later one, so the upper half is empty." if text.causal else ""
     return (
-        f'<section aria-label="{name} side">\n<h3>{name.capitalize()} side</h3>\n{_legend("l", low, high, "or more")}\n'
+        f'<section aria-label="{name} side">\n<h3>{name.capitalize()} side</h3>\n'
+        f"{_legend('l', f'hardly read ({low:.3g})', f'read most ({high:.3g} or more)')}\n"
         f'<p class="note">{text.elsewhere():.0%} of what a sentence reads is from other sentences.{later}</p>\n'
         f'<div class="maps">\n{maps}\n</div>\n</section>'
     )
 
 
-def _legend(kind: str, low: float, high: float, beyond: str = "") -> str:
+def _legend(kind: str, weakest: str, strongest: str) -> str:
+    """The shades between what the ends mean, in words and as numbers."""
     steps = "".join(f'<span class="{kind}{n}"></span>' for n in range(LEVELS + 1))
-    return f'<p class="legend">{low:.3g} <span class="steps" aria-hidden="true">{steps}</span> {high:.3g} {beyond}</p>'
+    return f'<p class="legend">{weakest} <span class="steps" aria-hidden="true">{steps}</span> {strongest}</p>'
 
 
 def _map(side: str, number: int, one: Map, causal: bool, low: float, high: float) -> str:
@@ -170,7 +173,8 @@ def _gates(inspection: Inspection) -> str:
     if openings:
         head = (
             f"<h2>How far the gate opens</h2>\n<p>Behind each word, how much of the context it takes in: "
-            f"{GATES[inspection.gate]}. Point at a word to see the number.</p>\n{_legend('g', low, high)}"
+            f"{GATES[inspection.gate]}. Point at a word to see the number.</p>\n"
+            f"{_legend('g', f'least context ({low:.3g})', f'most context ({high:.3g})')}"
         )
     else:
         head = "<h2>The document</h2>\n<p>This system has no gate: what was read is added to every word.</p>"
