@@ -186,6 +186,13 @@ Comment: 0,0:00:05.00,0:00:06.00,Default,,0,0,0,,Not shown
 """
 
 
+def test_a_long_drawing_or_song_is_no_reason_to_refuse_a_film() -> None:
+    for code in ("{\\p1}", "{\\r\\k23}"):
+        line = f"Dialogue: 0,0:00:05.00,0:00:06.00,Default,,0,0,0,,{code}{'m 0 0 ' * 3000}\n"
+        texts = [one.text for one in read(ASS + line, "x.ass").segments]
+        assert texts == ["I thought that you would", "come to the party, of my sister, Anna."]
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_dialogues_of_substation(ending: str) -> None:
     pysubs2 = pytest.importorskip("pysubs2")

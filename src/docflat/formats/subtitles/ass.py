@@ -64,10 +64,11 @@ class Ass:
         if not _TIME.fullmatch(begins) or not _TIME.fullmatch(ends):
             raise InputError(f"not two times, as in 0:00:01.00: {line[:60]!r}", file, number)
         said = values[-1]
+        beginning = said[:LONGEST_CUE]
+        if _DRAWING.search(beginning) or _KARAOKE.search(beginning) or not said.strip():
+            return None
         if len(said) > LONGEST_CUE:
             raise InputError(f"a cue of more than {LONGEST_CUE} characters", file, number)
-        if _DRAWING.search(said) or _KARAOKE.search(said) or not said.strip():
-            return None
         end = start + len(line.rstrip())
         first = start + len(line) - len(said)
         first += len(said) - len(said.lstrip())
