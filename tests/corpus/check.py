@@ -29,7 +29,7 @@ from docflat.formats.segments import Segment
 from docflat.support.errors import InputError
 from docflat.translation.files import translate_segments
 
-LONGEST = 120  # seconds of a processor a file; what takes longer counts as hanging
+MOST_SECONDS = 120  # seconds of a processor a file; what takes longer counts as hanging
 TARGET = {"target_language": "de", "redo": "all", "keys": ("*",), "columns": ("*",)}
 
 
@@ -84,11 +84,11 @@ def check(path: Path) -> Outcome:
         raise Hangs
 
     signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
     try:
         _check(path, outcome)
     except Hangs:
-        outcome.faults.append(("hang", f"more than {LONGEST} s"))
+        outcome.faults.append(("hang", f"more than {MOST_SECONDS} s"))
     except Exception:
         outcome.faults.append(("crash", _last(traceback.format_exc())))
     finally:

@@ -19,7 +19,7 @@ from docflat.translation.repairing import Translates
 
 log = logging.getLogger("docflat.bulk")
 
-LONGEST = 100_000  # characters of a sentence; what is longer is data, not language
+MOST_CHARACTERS = 100_000  # characters of a sentence; what is longer is data, not language
 _TOGETHER = 64  # texts or files whose sentences go to the model together
 
 T = TypeVar("T")
@@ -167,8 +167,8 @@ def _fault(text: Text) -> Untranslatable | None:
     if text is None:
         return None
     for sentence in text.split("\n") if isinstance(text, str) else text:
-        if len(sentence) > LONGEST:
-            return Untranslatable(f"a sentence of {len(sentence)} characters; {LONGEST} are the most")
+        if len(sentence) > MOST_CHARACTERS:
+            return Untranslatable(f"a sentence of {len(sentence)} characters; {MOST_CHARACTERS} are the most")
     return None
 
 

@@ -12,7 +12,7 @@ from docflat.service.problems import Problem
 from docflat.translation.glossary import find_fault
 
 MOST_ENTRIES = 10_000
-_LONGEST = 1024  # bytes of a term or a translation
+_MOST_BYTES = 1024  # bytes of a term or a translation
 
 
 def read_entries(value: Any, kind: str = "") -> dict[str, str]:
@@ -55,8 +55,8 @@ def _checked(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
         term, translation = " ".join(term.split()), translation.strip()
         if fault := find_fault(term, translation):
             raise Problem(400, "bad_glossary", reason=f"entry {number}: {fault}")
-        if max(len(term.encode()), len(translation.encode())) > _LONGEST:
-            raise Problem(400, "bad_glossary", reason=f"entry {number} is longer than {_LONGEST} bytes")
+        if max(len(term.encode()), len(translation.encode())) > _MOST_BYTES:
+            raise Problem(400, "bad_glossary", reason=f"entry {number} is longer than {_MOST_BYTES} bytes")
         if entries.get(term, translation) != translation:
             raise Problem(400, "bad_glossary", reason=f"entry {number}: a second translation of a term")
         entries[term] = translation

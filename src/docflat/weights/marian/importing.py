@@ -24,7 +24,7 @@ from docflat.weights.shortlists import FILE
 
 SYSTEM = "sent2sent"
 WRITTEN = ("config.json", "tokenizer.json", "README.md", "model*.safetensors", FILE)
-LONGEST = 512  # tokens of a sentence, as in Marian's training
+MOST_TOKENS = 512  # tokens of a sentence, as in Marian's training
 
 
 def read_foreign(folder: Path) -> ForeignModel:
@@ -49,7 +49,7 @@ def import_model(
     """
     foreign = read_foreign(folder)
     subwords = foreign.subwords()
-    rows = find_system(SYSTEM).rows_of(RowSettings(source_starts=False, max_tokens=LONGEST))
+    rows = find_system(SYSTEM).rows_of(RowSettings(source_starts=False, max_tokens=MOST_TOKENS))
     if languages is None and foreign.languages is not None:
         source, target = map(language_code, foreign.languages)
         languages = (source, target)
