@@ -30,6 +30,7 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<mask>")
 # A blank belongs to the word after it. Letters, digits and the rest are never in one piece, so that no merge
 # can spell a special token such as "<s>" or "<1>"; at most three digits, so that numbers share subwords.
 PIECES = r" ?[\p{L}\p{M}]+| ?\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
+_PREFIX = re.compile(r'"continuing_subword_prefix"\s*:\s*"')
 _MODEL_SETTINGS = (
     "dropout",
     "unk_token",
@@ -177,9 +178,13 @@ class Subwords:
                 raise ValueError(f"cannot read its entry {SETTINGS_KEY!r}") from error
             del content[SETTINGS_KEY]
             text = json.dumps(content)
+        if _PREFIX.search(text):  # where the library cuts it off words it may panic
+            raise ValueError("it splits or joins text in another way than docflat")
         try:
             tokenizer = Tokenizer.from_str(text)
-        except Exception as error:  # the library raises nothing more exact
+        except BaseException as error:  # the library raises nothing more exact, and panics are no Exceptions
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise ValueError(str(error)) from error
         if _settings(tokenizer) != _settings(_blank()):
             raise ValueError("it splits or joins text in another way than docflat")

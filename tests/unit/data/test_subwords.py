@@ -360,6 +360,7 @@ def broken_files(subwords: Subwords) -> dict[str, bytes]:
         "no normalizer": json.dumps({**good, "normalizer": None}).encode(),
         "other decoder": json.dumps({**good, "decoder": {"type": "Fuse"}}).encode(),
         "dropout": json.dumps({**good, "model": {**good["model"], "dropout": 0.5}}).encode(),
+        "prefix": json.dumps({**good, "model": {**good["model"], "continuing_subword_prefix": "en"}}).encode(),
         "strange entry of ours": json.dumps({**good, "docflat": {"moses": "en"[:1]}}).encode(),
         "no entry of ours": json.dumps({**good, "docflat": None}).encode(),
         "unknown entry": json.dumps({**good, "other": 1}).encode(),
