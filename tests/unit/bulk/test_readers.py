@@ -16,7 +16,7 @@ import pytest
 from bulk.stub_model import Stub, translated, write_json_lines
 from docflat.bulk.merge import merge
 from docflat.bulk.plan import Plan
-from docflat.bulk.receipts import write_report
+from docflat.bulk.receipts import read_receipts, write_report
 from docflat.cli.translate_lines import Limits, translate_lines
 from docflat.support.errors import InputError
 
@@ -244,6 +244,26 @@ def test_bad_tables_are_named(tmp_path: Path, run_here: Run):
             run_here([path], out, **settings)
     with pytest.raises(InputError, match=r"docs.parquet: truncated or corrupt"):
         run_here([truncated(path)], out)
+    pq.write_table(pa.table([pa.array([b"a\xabb"]).cast(pa.string(), safe=False)], ["text"]), path)
+    with pytest.raises(InputError, match=r"docs.parquet: truncated or corrupt: .utf-8. codec can't decode"):
+        run_here([path], out)
+    pq.write_table(pa.table([["a"], ["b"]], ["text", "text"]), path)
+    with pytest.raises(InputError, match=r"docs.parquet: has several columns 'text'"):
+        run_here([path], out)
+
+
+def test_a_list_with_a_hole_fails_alone(tmp_path: Path, run_here: Run):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "docs.parquet"
+    pq.write_table(pa.table({"text": [["a"], ["b", None], None, ["c"]]}), path)
+    plan = run_here([path], tmp_path / "out")
+    failed = [(one.place, one.reason) for receipt, _ in read_receipts(plan) for one in receipt.failures]
+    assert failed == [(2, """'text' must be a text or a list of sentences, not ["b", null]""")]
+    merge(plan, tmp_path / "new.parquet")
+    assert pq.read_table(tmp_path / "new.parquet").column("target").to_pylist() == [
+        translated(["a"]), None, None, translated(["c"])
+    ]  # fmt: skip
 
 
 def test_bad_json_lines_are_named(tmp_path: Path, run_here: Run):

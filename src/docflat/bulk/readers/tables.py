@@ -41,7 +41,7 @@ class Table:
     def scan(self) -> Iterator[Unit]:
         _said_of(self.path, lambda: _check_columns(schema_of(self.path, self.kind), self))
         for batch in batches_of(self.path, self.kind, [self.key]):
-            yield from (Unit(work_of(text)) for text in batch.column(0).to_pylist())
+            yield from (Unit(work_of(check(value)[0])) for value in _values(batch.column(0), self.path))
         files = [self.path] if self.kind == "parquet" else data_files(self.path)
         self.digest = hashlib.sha256("".join(map(hash_file, files)).encode()).hexdigest()
 
@@ -64,7 +64,7 @@ class Table:
             left -= len(used)
         self.rows = pa.Table.from_batches([piece for piece in pieces if len(piece)])
         documents = []
-        for number, value in enumerate(self.rows.column(self.key).to_pylist(), shard.first):
+        for number, value in enumerate(_values(self.rows.column(self.key), self.path), shard.first):
             text, failure = check(value)
             documents.append(Document(text, number, f"{self.key!r} {failure}" if failure else ""))
         return documents
@@ -78,6 +78,12 @@ class Table:
         out = BytesIO()
         pq.write_table(table, out, compression="zstd")
         return out.getvalue()
+
+
+def _values(column: Any, path: Path) -> list[Any]:
+    """Text that is no UTF-8 shows only here."""
+    values: list[Any] = _said_of(path, column.to_pylist)
+    return values
 
 
 def schema_of(path: Path, kind: str) -> Any:
@@ -129,12 +135,14 @@ def split_names(folder: Path) -> list[str]:
 
 
 def find_column(path: Path, kind: str, key: str | None) -> str:
-    return choose_key(_said_of(path, lambda: schema_of(path, kind)).names, key, path, None, "column")
+    return choose_key(_said_of(path, lambda: schema_of(path, kind).names), key, path, None, "column")
 
 
 def _check_columns(schema: Any, table: Table) -> None:
     if table.target_key in schema.names:
         raise InputError(f"has a column {table.target_key!r} already: name another with --target-key", table.path)
+    if schema.names.count(table.key) > 1:
+        raise InputError(f"has several columns {table.key!r}", table.path)
     kind = schema.field(table.key).type
     value = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
     if not (pa.types.is_string(value) or pa.types.is_large_string(value)):
@@ -157,6 +165,6 @@ def _said_of(path: Path, do: Callable[[], Any]) -> Any:
     """What goes wrong in Arrow, said of the file."""
     try:
         return do()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"truncated or corrupt: {message}", path) from None
