@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -81,8 +83,36 @@ def results() -> Results:
 
 
 def test_the_europarl_column(results: Results) -> None:
-    (table,) = tables(DOCS / "results.md", "The Europarl column")
-    assert by_columns(table, results, marked=True) == 5 * 4 + 3
+    first, second, _ = tables(DOCS / "results.md", "The Europarl column")
+    assert by_columns(first, results, marked=True) == 5 * 4 + 3
+    assert by_columns(second, read_results(DOCS / "europarl" / "again.jsonl")) == 5 * 3
+
+
+def student(values: list[float]) -> float:
+    """How often a mean of three or four is as far from 0, by the distributions of t in closed form."""
+    t = abs(statistics.mean(values)) / (statistics.stdev(values) / math.sqrt(len(values)))
+    if len(values) == 3:
+        return 1 - t / math.sqrt(2 + t * t)
+    return 1 - 2 / math.pi * (math.sqrt(3) * t / (3 + t * t) + math.atan(t / math.sqrt(3)))
+
+
+def test_the_pairs_of_docflat_and_doc2doc(results: Results) -> None:
+    """A pair has the same stage I, seed and steps; p is Student's, of the mean of the pairs."""
+    (*_, (head, *rows)) = tables(DOCS / "results.md", "The Europarl column")
+    earlier, again = (read_results(path) for path in (EARLIER / "results.jsonl", DOCS / "europarl" / "again.jsonl"))
+    runs = {"4,000": (earlier, ""), "4,000@2": (earlier, "@2"), "6,700": (results, ""), "6,700@2": (again, "@2")}
+    assert head[1:] == [*runs, "mean", "p"]
+    for name, *cells, mean, p in rows:
+        key = COLUMN["BLEU, Europarl" if name.startswith("BLEU") else name]
+        gains = []
+        for (run, seed), cell in zip(runs.values(), cells, strict=True):
+            pair = [run.get((f"europarl/{system}{seed}", *key)) for system in ("docflat-c", "doc2doc")]
+            assert bool(cell) == all(pair)
+            if pair[0] and pair[1]:
+                gains.append(pair[0].value - pair[1].value)
+                assert float(cell) == pytest.approx(gains[-1], abs=0.5 * 10 ** -len(cell.partition(".")[2]))
+        assert float(mean) == pytest.approx(sum(gains) / len(gains), abs=0.5 * 10 ** -len(mean.partition(".")[2]))
+        assert float(p) == pytest.approx(student(gains), abs=0.5 * 10 ** -len(p.partition(".")[2]))
 
 
 def test_pronouns_by_word_and_distance(results: Results) -> None:
