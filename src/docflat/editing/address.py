@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from docflat.decoding.alignment import Links
@@ -38,7 +38,10 @@ class Address:
 
     def edit(self, revisions: list[list[Revision]]) -> None:
         ways = self.ways(revisions)
-        candidates = self._candidates(revisions, ways)
+        counts: dict[int, Counter[str]] = defaultdict(Counter)
+        for (document, _), (way, _) in ways.items():
+            counts[document][way] += 1
+        candidates = self._candidates(revisions, ways, counts)
         places = list(candidates)
         texts = [
             [revisions[d][s].draft, *(apply_changes(revisions[d][s].draft, each) for each in candidates[d, s])]
@@ -51,17 +54,12 @@ class Address:
             changes = candidates[d, s][best - 1]
             gain = scored[best].total - scored[0].total
             if gain > -self.patience * len(changes):
-                way, count, total = self._reason(ways, d, s)
-                why = f"for 'you': {count} of {total} sentences of this document say {way}"
-                if self.wanted:
-                    why = f"for 'you': {way} was asked for"
+                way = self.wanted or _majority(counts[d])
+                count, total = counts[d][way], counts[d].total()
+                how_many = f"{count} of {total} sentences of this document say {way}"
+                why = f"for 'you': {way} was asked for" if self.wanted else f"for 'you': {how_many}"
                 edit = Edit(ADDRESS, changes, why, {"gain": gain, "count": count, "total": total})
                 revisions[d][s] = revisions[d][s].with_edit(edit)
-
-    def _reason(self, ways: dict[Place, tuple[str, Links]], document: int, number: int) -> tuple[str, int, int]:
-        counts = Counter(way for (d, _), (way, _) in ways.items() if d == document)
-        wanted = self.wanted or counts.most_common(1)[0][0]
-        return wanted, counts[wanted], counts.total()
 
     def ways(self, revisions: Revisions) -> dict[Place, tuple[str, Links]]:
         """Of each sentence that says you in one way: which, and its links."""
@@ -78,11 +76,8 @@ class Address:
         return ways
 
     def _candidates(
-        self, revisions: Revisions, ways: dict[Place, tuple[str, Links]]
+        self, revisions: Revisions, ways: dict[Place, tuple[str, Links]], counts: Mapping[int, Counter[str]]
     ) -> dict[Place, Sequence[tuple[Change, ...]]]:
-        counts: dict[int, Counter[str]] = {}
-        for (document, _), (way, _) in ways.items():
-            counts.setdefault(document, Counter())[way] += 1
         candidates: dict[Place, Sequence[tuple[Change, ...]]] = {}
         for (document, number), (way, links) in ways.items():
             wanted = self.wanted or _majority(counts[document])

@@ -49,11 +49,14 @@ class _Respelling:
     def text(self, draft: str) -> str:
         return apply_changes(draft, [self.change])
 
-    def is_against(self, other: _Respelling) -> bool:
-        return self.place[0] == other.place[0] and (self.change.source, self.change.new) == (
-            other.change.source,
-            other.change.old,
-        )
+    @property
+    def becomes(self) -> tuple[int, str, str]:
+        """Document, name and form."""
+        return self.place[0], self.change.source, self.change.new
+
+    @property
+    def was(self) -> tuple[int, str, str]:
+        return self.place[0], self.change.source, self.change.old
 
     def edit(self, gain: float) -> Edit:
         how_many = f"{self.count} of {self.total} sentences of this document have {self.change.new}"
@@ -75,11 +78,13 @@ class Names:
         ]
         scores = self.scorer.score(places, texts, revisions, self.scorer.context)
         gains = [new.total - old.total for old, new in scores]
+        totals: dict[tuple[int, str, str], float] = defaultdict(float)
+        for each, gain in zip(edits, gains, strict=True):
+            totals[each.becomes] += gain
         for (d, s), each, gain in zip(places, edits, gains, strict=True):
-            # Of two forms that are as frequent, one gives way: that whose change gains more.
-            others = [g for other, g in zip(edits, gains, strict=True) if other.is_against(each)]
-            least = max(0.0, *others) if others else -_PATIENCE
-            if gain > least:
+            # Of two forms that are as frequent, one gives way in all sentences: that whose changes gain more.
+            is_even = each.was in totals
+            if totals[each.becomes] > max(0.0, totals[each.was]) if is_even else gain > -_PATIENCE:
                 revisions[d][s] = revisions[d][s].with_edit(each.edit(gain))
 
     def _possible(self, document: int, revisions: Revisions) -> Iterator[_Respelling]:

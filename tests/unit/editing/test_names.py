@@ -48,6 +48,8 @@ def test_of_two_that_are_as_frequent_the_likelier_one_stays() -> None:
     assert edited(pairs, Peskow=1.0) == ["Dann kam Peskow."] * 2
     assert edited(pairs, Peskov=1.0) == ["Dann kam Peskov."] * 2
     assert edited(pairs) == ["Dann kam Peskow.", "Dann kam Peskov."]
+    four = about("Peskov", "Peskow", "Peskov", "Peskow", "Peskov")
+    assert edited([*four[:3], ("Peskov!", "Peskov!")], Peskow=1.0, kam=9.0) == ["Dann kam Peskow."] * 3 + ["Peskow!"]
 
 
 def test_what_the_model_finds_odd_is_not_written() -> None:
