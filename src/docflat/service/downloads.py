@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from starlette.responses import FileResponse, Response
 
@@ -21,8 +21,10 @@ _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.+')
 
 def result_name(job: Job, file: JobFile) -> str:
     """report.docx -> report.de.docx"""
-    name = PurePosixPath(_NOT_IN_NAMES.sub("_", file.name.replace("\\", "/").rpartition("/")[2]) or "document")
-    return f"{name.stem}.{job.order.model.target}{output_suffix(name.name)}"
+    name = file.name.replace("\\", "/").rpartition("/")[2].strip()
+    end = len(name) - len(file.suffix)  # which the name has, in small letters or capitals
+    stem = _NOT_IN_NAMES.sub("_", name[:end]) or "document"
+    return f"{stem}.{job.order.model.target}{output_suffix(stem + name[end:])}"
 
 
 def attachment(path: Path, name: str) -> Response:

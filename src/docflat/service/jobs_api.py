@@ -79,7 +79,10 @@ async def read_glossary(parameters: Parameters) -> Mapping[str, str]:
     glossary = parameters.values.get("glossary") or {}
     for name, file in parameters.files:
         if name == "glossary":
-            glossary = (await file.read()).decode("utf-8", "replace")
+            try:
+                glossary = (await file.read()).decode()
+            except UnicodeDecodeError:
+                raise Problem(400, "bad_glossary", reason="it is not UTF-8") from None
     return read_entries(glossary)
 
 

@@ -65,6 +65,17 @@ GERMAN = {
     "is broken: its META-INF/container.xml names no package that is there": (
         "ist beschädigt: META-INF/container.xml nennt kein Paket, das es gibt"
     ),
+    # PDF
+    "is no PDF": "ist kein PDF",
+    "has no pages": "hat keine Seiten",
+    "has no text: {}; a program for recognition of text (OCR) may help": (
+        "hat keinen Text: {0}; ein Programm zur Texterkennung (OCR) kann helfen"
+    ),
+    "does not say which letters its signs are; a program for recognition of text (OCR) may help": (
+        "sagt nicht, welche Buchstaben seine Zeichen sind; ein Programm zur Texterkennung (OCR) kann helfen"
+    ),
+    "takes more than {} s to read": "braucht mehr als {0} s zum Lesen",
+    "PDF needs pypdfium2: pip install 'docflat[pdf]'": "für PDF fehlt auf dem Server pypdfium2 (docflat[pdf])",
     # XML
     "is not XML: {}": "ist kein XML: {0}",
     "is not XML: not {}": "ist kein XML: nicht {0}",
@@ -144,6 +155,7 @@ GERMAN = {
     "not WebVTT: the first line must start with WEBVTT": "kein WebVTT: die erste Zeile muss mit WEBVTT beginnen",
     # glossaries
     "it is no JSON": "es ist kein JSON",
+    "it is not UTF-8": "es ist nicht in UTF-8",
     "it has no entries": "es hat keine Einträge",
     "expected an object, or lines of a term, a tab and its translation": (
         "ein Objekt wird erwartet, oder Zeilen aus Begriff, Tabulator und Übersetzung"

@@ -125,9 +125,9 @@ WORDING: dict[str, tuple[str, str]] = {
     "page_choose": ("Choose files", "Dateien auswählen"),
     "page_drop": ("or drop them here", "oder hier ablegen"),
     "page_kinds": (
-        "Word, Excel, PowerPoint, OpenDocument, books, HTML, Markdown, subtitles, PO, XLIFF, text and more, "
+        "Word, Excel, PowerPoint, OpenDocument, PDF, books, HTML, Markdown, subtitles, PO, XLIFF, text and more, "
         "up to {most} MiB each",
-        "Word, Excel, PowerPoint, OpenDocument, Bücher, HTML, Markdown, Untertitel, PO, XLIFF, Text und mehr, "
+        "Word, Excel, PowerPoint, OpenDocument, PDF, Bücher, HTML, Markdown, Untertitel, PO, XLIFF, Text und mehr, "
         "je bis zu {most} MiB",
     ),
     "page_send": ("Translate files", "Dateien übersetzen"),

@@ -89,6 +89,22 @@ def test_a_files_name_is_never_a_path(shared: Running, name: str) -> None:
     assert {path.name for path in shared.service.jobs.spool.of(job["id"]).iterdir()} == {"1.source.txt", "1.result.txt"}
 
 
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        (".txt", "document.de.txt"),
+        ("a.TXT ", "a.de.TXT"),
+        ("C:\\x\\a.b.txt", "a.b.de.txt"),
+        ("..txt", "_.de.txt"),
+        ("a*b?.txt", "a_b_.de.txt"),
+    ],
+)
+def test_names_of_results(shared: Running, name: str, result: str) -> None:
+    job = done(shared.client, {name: b"One."})
+    answer = shared.client.get(f"/api/jobs/{job['id']}/result")
+    assert answer.headers["content-disposition"] == f'attachment; filename="{result}"'
+
+
 def test_other_users_of_the_machine_can_read_nothing(shared: Running) -> None:
     done(shared.client, {"a.txt": b"One."})
     folder = shared.service.settings.folder
@@ -103,6 +119,8 @@ def test_glossary_and_terms_go_with_a_job(shared: Running) -> None:
     (file,) = shared.client.get(f"/api/jobs/{job['id']}/report").json()["files"]
     assert file["report"]["terms"] == [["The cat likes Acme.", "tHE CAT LIKES aCME."]]  # the stub has no such word
     assert send(shared.client, text, glossary="cat").json()["code"] == "bad_glossary"
+    old = [("files", ("a.txt", b"One.")), ("glossary", ("g.tsv", "Tür\tdoor".encode("latin-1")))]
+    assert "not UTF-8" in shared.client.post("/api/jobs", files=old).json()["error"]
 
 
 BAD = [

@@ -17,10 +17,12 @@ from .test_jobs import done, send
 SOURCE = Path(docflat.__file__).parent
 # What reads a file, what translates it, and what reads a glossary.
 READERS = (*SOURCE.glob("formats/**/*.py"), SOURCE / "service" / "tagged_texts.py", SOURCE / "service" / "entries.py")
-READERS = (*READERS, SOURCE / "service" / "deepl_glossaries.py")
-NEVER = {  # of writing where a user said
+READERS = (*READERS, SOURCE / "service" / "deepl_glossaries.py", SOURCE / "service" / "jobs_api.py")
+NEVER = {  # of writing where a user said, and of endings that no job has
+    "{} is no format that docflat reads{} (formats: {})",
+    "{} no format that docflat reads, and lines would break it (--lines takes it as text)",
     "would be overwritten by its translation",
-    "the translation of a {} file is no {} file",
+    "the translation of a {} file is no {} file{}",
     "cannot be made: {}",
 }
 
