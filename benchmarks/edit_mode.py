@@ -7,10 +7,10 @@ Quality: drafts, their scores in context and a second pass of all sentences are 
 tolerance makes of them is then exact: a sentence to which context objects is translated as if all were
 (tests/unit/decoding/test_editing.py). Sets are NAME.en and NAME.de, whole documents up to --limit sentences; of
 ContraPro as many examples, drawn at random (seed 20), each a document of two sentences, judged as `docflat contrast
---generate` does, with the model's own translation as context. "sentence" and "two-pass" have --beam and --context too:
-give 5 and 2 for those that users get. --time runs the modes one after the other instead,
---rounds times in turns, and shows the median, of the clock and of the processor (where others work on the machine too,
-the latter tells more).
+--generate` does, with the model's own translation as context. "sentence" has --beam, as drafts have; "two-pass" is a
+second pass of --edit-beam and --context: give 5 and 2 for that which users get. --time runs the modes one after the
+other instead, --rounds times in turns, and shows the median, of the clock and of the processor (where others work on
+the machine too, the latter tells more).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from docflat.data.documents import FilePair, read_documents
+from docflat.decoding.passes import Passes
 from docflat.evaluation.contrastive.examples import read_contrastive
 from docflat.evaluation.contrastive.scoring import judge
 from docflat.support.console import print_table
@@ -50,11 +51,16 @@ def read_set(name: str, limit: int) -> list[tuple[list[str], list[str]]]:
 def decode(translator: Translator, documents: Sequence[Sequence[str]], options: argparse.Namespace) -> list[Record]:
     """Of each sentence its draft, how much context lowers each of its tokens, and the translation of a second pass."""
     subwords = translator.model.subwords
-    settings = translator.decoder.settings(mode="two-pass", beam=options.beam, batch_size=options.batch_size)
-    passes = translator.decoder.passes(settings)
-    passes.context = min(passes.context, options.context)
     source = [[subwords.encode(text) for text in document] for document in documents]
-    drafts = passes.drafts(source, lambda _: None)
+
+    def passes_of(beam: int) -> Passes:
+        settings = translator.decoder.settings(mode="two-pass", beam=beam, batch_size=options.batch_size)
+        made = translator.decoder.passes(settings)
+        made.context = min(made.context, options.context)
+        return made
+
+    drafts = passes_of(options.beam).drafts(source, lambda _: None)
+    passes = passes_of(options.edit_beam)
     first = [[draft.tokens for draft in document] for document in drafts]
     scores = passes.score(source, first)
     second = passes.second_pass(source, first, lambda _: None)
@@ -76,9 +82,8 @@ def rows(options: argparse.Namespace) -> list[list[object]]:
     loaded: list[Translator] = []
 
     def records(name: str, documents: Sequence[Sequence[str]]) -> list[Record]:
-        file = (
-            options.cache / f"{name.replace('/', '-').strip('-')}-{options.limit}-{options.beam}-{options.context}.json"
-        )
+        parts = (name.replace("/", "-").strip("-"), options.limit, options.beam, options.edit_beam, options.context)
+        file = options.cache / f"{'-'.join(map(str, parts))}.json"
         if not file.exists():
             options.cache.mkdir(parents=True, exist_ok=True)
             loaded.extend([] if loaded else [Translator.load(options.model, device=options.device)])
@@ -160,11 +165,12 @@ def main() -> None:
     parser.add_argument("--time", action="store_true", help="the time of whole documents instead")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--beam", type=int, default=3, help="of drafts and of what is searched again")
+    parser.add_argument("--beam", type=int, default=5, help="of drafts")
+    parser.add_argument("--edit-beam", type=int, default=3, help="of what is searched again")
     parser.add_argument("--context", type=int, default=1, help="sentences of local context")
     parser.add_argument("--skip", type=int, default=0, help="examples of ContraPro to pass over, of the drawn ones")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--batch-size", type=int)
     parser.add_argument("--model", default="en-de")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

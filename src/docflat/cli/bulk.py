@@ -72,10 +72,10 @@ def _add_decoding(parser: ArgumentParser) -> None:
     group.add_argument("--tolerance", type=float, metavar="X")
     group.add_argument("--global-context", choices=("partial", "first-pass"))
     group.add_argument("--first-pass", type=model_folder, metavar="MODEL")
-    group.add_argument("--beam", type=whole(1), metavar="N", help="default: 5, in mode edit 3")
+    group.add_argument("--beam", type=whole(1), metavar="N", help="default: 5")
     group.add_argument("--length-penalty", type=float, metavar="X", help="default: 1")
     group.add_argument("--window", type=whole(1), metavar="N")
-    group.add_argument("--batch-size", type=whole(1), metavar="N", help="default: 64")
+    group.add_argument("--batch-size", type=whole(1), metavar="N", help="default: as suits the engine")
     group.add_argument("--no-shortlist", action="store_true")
     group.add_argument("--no-repairs", action="store_true")
     engine = "what computes a model's numbers (default: onnx where it can, else torch); --engine is where work runs"

@@ -56,7 +56,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from docflat.decoding.settings import EDIT_BEAM, DecodingSettings
+    from docflat.decoding.settings import DecodingSettings
     from docflat.evaluation.contrastive.examples import grouped, read_contrastive
     from docflat.evaluation.contrastive.scoring import draw, in_context, sentences_before, signature
 
@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> None:
         raise InputError("--mode says how to translate; it needs --generate")
     if arguments.mode and arguments.context == "first-pass":
         raise InputError("--context first-pass is a translation of the context; with --mode all of it is translated")
-    arguments.beam = arguments.beam or (EDIT_BEAM if arguments.mode == "edit" else DecodingSettings.beam)
+    arguments.beam = arguments.beam or DecodingSettings.beam
     # ContraPro's own JSON comes without its context, which is then not missed.
     context = 0 if arguments.context == "none" else None
     examples = draw(read_contrastive(arguments.set, arguments.documents, context), arguments.limit, arguments.seed)

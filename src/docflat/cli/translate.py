@@ -118,7 +118,7 @@ def _add_mode(parser: ArgumentParser) -> None:
         "--tolerance",
         type=float,
         metavar="X",
-        help="in mode edit: a word is unlikely if context lowers its log-probability by more than X (default: 0.3)",
+        help="in mode edit: a word is unlikely if context lowers its log-probability by more than X (default: 0.5)",
     )
     parser.add_argument(
         "--global-context",
@@ -143,7 +143,7 @@ def _add_mode(parser: ArgumentParser) -> None:
 
 def _add_decoding(parser: ArgumentParser) -> None:
     _add_mode(parser)
-    beam = "hypotheses a sentence (default: 5, in mode edit 3)"
+    beam = "hypotheses a sentence (default: 5; at most 3 where the mode edit searches again)"
     parser.add_argument("--beam", type=whole(1), metavar="N", help=beam)
     parser.add_argument(
         "--length-penalty",
@@ -160,9 +160,8 @@ def _add_decoding(parser: ArgumentParser) -> None:
     parser.add_argument("--no-repairs", action="store_true", help=repairs)
     window = "sentences of a document that see each other (default: as the model was trained, or 16)"
     parser.add_argument("--window", type=whole(1), metavar="N", help=window)
-    add_number(
-        parser, "--batch-size", 64, "sentences decoded together; changes the speed, not the result, but for rounding"
-    )
+    batch_size = "sentences decoded together, for speed, not for the result but for rounding (default: by engine)"
+    parser.add_argument("--batch-size", type=whole(1), metavar="N", help=batch_size)
     add_boundaries(parser)
     parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line")
     parser.add_argument("--starts", type=Path, metavar="FILE", help="the lines where documents start")
@@ -279,9 +278,7 @@ def _compare(
     from docflat.translation.repairing import translate_and_repair
     from docflat.translation.side_by_side import ShownDocument, ShownSentence
 
-    names = ("mode", "tolerance", "global_context", "beam")
-    beam = translator.decoder.settings(**{name: settings[name] for name in names}).beam
-    alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None, "beam": beam}
+    alone = {**settings, "mode": "sentence", "global_context": None, "tolerance": None}
     if translator.first_pass is not None or translator.edit_with is not None:
         translator = replace(translator, first_pass=None, edit_with=None)
     shown = []

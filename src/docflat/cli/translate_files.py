@@ -223,7 +223,7 @@ class _Runner:
         return outcome
 
     def _translate_lines(self, job: Job, done: Callable[[int], None]) -> str:
-        from docflat.translation.file_report import count_repairs, find_other_numbers
+        from docflat.translation.file_report import count_changes, count_repairs, find_other_numbers
         from docflat.translation.files import make_folder_of
 
         if job.out is not None:
@@ -240,13 +240,14 @@ class _Runner:
                 lines.extend(pairs)
 
         how = self.arguments.line_buffered
-        repairs = translate_lines(
+        repairs, changed = translate_lines(
             *(job.file, job.out, self.marking, self.load, done, see, self.settings, self.limits, how),
             Wanted(self.arguments.n_best, self.arguments.scores),
         )
         self.on_sentences(name, lines)
         warn_of_numbers(name, differing)
-        return "; ".join([f"{name}: {number} lines translated", *count_repairs(repairs)])
+        counts = [*count_repairs(repairs), *count_changes(changed, number)]
+        return "; ".join([f"{name}: {number} lines translated", *counts])
 
     def _translate_format(self, planned: _Planned, done: Callable[[int], None]) -> str:
         from docflat.translation.files import write_translation

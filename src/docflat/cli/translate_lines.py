@@ -56,17 +56,18 @@ def translate_lines(
     limits: Limits,
     line_buffered: bool = False,
     wanted: Wanted = NOTHING_MORE,
-) -> Counter[str]:
+) -> tuple[Counter[str], int]:
     """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document.
 
     line_buffered: each line by itself, as soon as it comes; wanted: more than translations. The result: how many
-    lines each repair changed.
+    lines each repair changed, and how many context changed.
     """
     from docflat.data.documents import read_source
     from docflat.data.tape import Tape
     from docflat.translation.source_language import LanguageCheck
 
     repairs: Counter[str] = Counter()
+    changed = 0
     if line_buffered:
         marking = ("lines", None, None)
     with _open_output(out) as write, _open_input(file) as stream, open_scores(wanted) as note:
@@ -88,13 +89,14 @@ def translate_lines(
         for found in translations:
             document, best = waiting.popleft(), [candidates[0] for candidates in found]
             repairs.update(name for line in best for name in line.repairs)
+            changed += sum(line.changed_by_context for line in best)
             for line in lines_of(tape, document, found, wanted):
                 write(line)
             note(document, found)
             on_sentences([(source, target.text, True) for source, target in zip(document.source, best, strict=True)])
         for line in lines_after(tape, wanted):
             write(line)
-    return repairs
+    return repairs, changed
 
 
 def _candidates(
@@ -108,7 +110,10 @@ def _candidates(
         yield from translator.candidates_of_documents(documents, n_best=wanted.n_best or 1, **settings)
         return
     for document in translate_and_repair(translator, documents, **settings):
-        yield [[Candidate(line.text, repairs=line.repairs)] for line in document]
+        yield [
+            [Candidate(line.text, repairs=line.repairs, changed_by_context=line.changed_by_context)]
+            for line in document
+        ]
 
 
 def _sources(documents: Iterable[Document], waiting: deque[Document], check: LanguageCheck) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ from typing import Any
 from docflat.data.rows import Ids
 from docflat.decoding.editing import EditedSentence
 from docflat.decoding.passes import Passes, tokens_of
-from docflat.decoding.settings import EDIT_BEAM, DecodingSettings, Mode, check_mode
+from docflat.decoding.settings import DecodingSettings, Mode, check_mode
 from docflat.engines.engine import Hypothesis
 from docflat.engines.loading import LoadedModel
 from docflat.support.errors import InputError
@@ -67,8 +67,7 @@ class DocumentDecoder:
                 'docflat translate --engine torch, Translator.load(engine="torch")'
             )
         if wanted.get("beam") is None:
-            usual = EDIT_BEAM if wanted["mode"] == "edit" else DecodingSettings.beam
-            wanted["beam"] = max(usual, wanted.get("n_best") or 1)
+            wanted["beam"] = max(DecodingSettings.beam, wanted.get("n_best") or 1)
         wanted["window"] = wanted.get("window") or self.model.config.rows.window or None
         if wanted["mode"] == "stream" and "batch" not in system.source + system.target:
             wanted["window"] = 1  # no other row is seen, so none is held
@@ -91,12 +90,24 @@ class DocumentDecoder:
         return tokens_of(self.search(documents, settings, done))
 
     def search(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Hypothesis]]:
-        """The same, as the last search of each sentence left them; the way through is chosen by the settings."""
+        """The same, as the last search of each sentence left them."""
+        return self.search_with_drafts(documents, settings, done)[0]
+
+    def search_with_drafts(
+        self, documents: Documents, settings: DecodingSettings, done: Done = ignore
+    ) -> tuple[list[list[Hypothesis]], list[list[Ids]] | None]:
+        """The same, and in the mode edit the drafts that context may have changed."""
+        if settings.mode != "edit":
+            return self._search(documents, settings, done), None
+        edited = self.edit(documents, settings, done)
+        translations = [[one.translation for one in document] for document in edited]
+        return translations, [[one.draft.tokens for one in document] for document in edited]
+
+    def _search(self, documents: Documents, settings: DecodingSettings, done: Done) -> list[list[Hypothesis]]:
+        """In the other modes."""
         passes = self.passes(settings)
         if settings.mode == "sentence":
             return passes.drafts(documents, done)
-        if settings.mode == "edit":
-            return [[one.translation for one in document] for document in self.edit(documents, settings, done)]
         if settings.mode == "sequential":
             return passes.search_in_order(documents, done)
         if settings.mode == "stream":
@@ -111,8 +122,9 @@ class DocumentDecoder:
 
     def edit(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[EditedSentence]]:
         """Every sentence by itself, and again with its context where that objects to a token of the draft."""
-        passes = self.passes(settings)
-        return passes.edit(documents, passes.drafts(documents, _steps_only(done)), done)
+        drafts = self.passes(settings).drafts(documents, _steps_only(done))
+        again = replace(settings, beam=min(settings.beam, max(settings.edit_beam, settings.n_best)))
+        return self.passes(again).edit(documents, drafts, done)
 
     def first_translations(self, documents: Documents, settings: DecodingSettings, done: Done) -> list[list[Ids]]:
         """The first of two passes: every sentence by itself, if another one reads its translation."""

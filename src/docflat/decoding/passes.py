@@ -32,6 +32,7 @@ class Passes:
         """rows: those the model was trained on."""
         self.engine, self.layout, self.settings = engine, layout, settings
         self.context, self.max_tokens = rows.context or 0, rows.max_tokens
+        self.batch_size = settings.batch_size or engine.search_rows
 
     def sentence_by_sentence(self, documents: Sequence[Sequence[Ids]], done: Callable[[int], None]) -> list[list[Ids]]:
         """Every sentence alone: no context of any kind. `done` hears how many sentences were translated."""
@@ -41,7 +42,7 @@ class Passes:
         """The same, as they were searched."""
         walk = Walk(documents, context=0, window=1)
         empty = SentenceList([[]] * len(walk.source.ends))
-        for batch in walk.batches(self.settings.batch_size):
+        for batch in walk.batches(self.batch_size):
             self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), empty, None)
             done(len(batch))
         return walk.translations()
@@ -63,7 +64,7 @@ class Passes:
     ) -> list[list[Hypothesis]]:
         """The same, as they were searched."""
         walk, target = self._second_walk(documents, first)
-        for batch in walk.batches(self.settings.batch_size):
+        for batch in walk.batches(self.batch_size):
             self._search_again(walk, batch, np.arange(len(batch)), self._encode(walk.source, batch), target)
             done(len(batch))
         return walk.translations()
@@ -80,8 +81,8 @@ class Passes:
         alone = [draft for document in drafts for draft in document]
         walk.target = list(alone)
         objections: list[list[Objection]] = [[] for _ in alone]
-        # Twice as many rows, of which about half are searched again: a search is fast where it has many.
-        for batch in walk.batches(2 * self.settings.batch_size):
+        # Many rows, of which some are searched again: of those that are of like length, as many as suit the engine.
+        for batch in walk.batches(2 * (self.settings.batch_size or 64)):
             encoded, side = self._encode(walk.source, batch), self._target(target, batch)
             scored = score_target(self.engine, encoded, side, labels_of(side, self.layout.eos))
             for sentence, there in zip(batch.sentence, scored, strict=True):
@@ -103,7 +104,7 @@ class Passes:
         """Some rows of a batch in parts of at most `batch_size`, those with long sentences together."""
         ends, rows = walk.source.ends, batch.sentence[wanted]
         order = np.argsort(ends[rows] - ends[rows + 1], kind="stable")
-        count = -(-len(wanted) // self.settings.batch_size)
+        count = -(-len(wanted) // self.batch_size)
         return [np.sort(wanted[part]) for part in np.array_split(order, count)] if count else []
 
     def _search_again(self, walk: Walk, batch: Rows, wanted: Array, encoded: Encoded, target: SentenceList) -> None:
@@ -134,7 +135,7 @@ class Passes:
         """
         walk, target = self._second_walk(documents, first)
         scores: list[list[float]] = [[] for _ in walk.target]
-        for rows in walk.batches(self.settings.batch_size):
+        for rows in walk.batches(self.batch_size):
             side = self._target(target, rows)
             encoded = self._encode(walk.source, rows)
             scored = score_target(self.engine, encoded, side, labels_of(side, self.layout.eos))
@@ -150,7 +151,7 @@ class Passes:
         target = SentenceList([ids for document in first for ids in document])
         rows = walk.rows.take(np.flatnonzero(np.isin(walk.rows.sentence, np.cumsum(walk.sizes) - 1)))
         walk.rows = trim(rows, walk.source, target, self.max_tokens, self.layout.target_context)
-        for batch in walk.batches(self.settings.batch_size):
+        for batch in walk.batches(self.batch_size):
             self._search(walk, batch.sentence, batch, self._encode(walk.source, batch), target, None)
             done(len(batch))
         return [document[-1].tokens for document in walk.translations()]
@@ -170,8 +171,8 @@ class Passes:
         nth = np.array([int(block.place[0]) // self.settings.window for block in blocks])
         for round_ in range(int(nth.max(initial=-1)) + 1):
             ready = [block for block, n in zip(blocks, nth, strict=True) if n == round_]
-            for start in range(0, len(ready), self.settings.batch_size):
-                self._blocks_in_lockstep(walk, ready[start : start + self.settings.batch_size], done)
+            for start in range(0, len(ready), self.batch_size):
+                self._blocks_in_lockstep(walk, ready[start : start + self.batch_size], done)
         return walk.translations()
 
     def _blocks_in_lockstep(self, walk: Walk, blocks: list[Rows], done: Callable[[int], None]) -> None:
@@ -203,7 +204,7 @@ class Passes:
         waiting = enumerate(documents)
         windows: list[Window] = []
         while True:
-            for number, document in islice(waiting, self.settings.batch_size - len(windows)):
+            for number, document in islice(waiting, self.batch_size - len(windows)):
                 windows.append(Window(number, document, self.settings.window, self.context))
             if not windows:
                 return

@@ -13,7 +13,6 @@ Mode = Literal["sentence", "two-pass", "edit", "sequential", "stream"]
 GlobalContextKind = Literal["partial", "first-pass"]
 
 
-EDIT_BEAM = 3  # of the mode edit: what a narrow search gets wrong, context objects to
 WIDEST = 100  # hypotheses of a beam; a thousand take all memory
 
 
@@ -23,12 +22,15 @@ class DecodingSettings:
 
     mode: Mode = "two-pass"  # a Translator that is given none chooses one for its model: edit where it can
     global_context: GlobalContextKind = "first-pass"  # what rows see of each other's target side in the second pass
-    beam: int = 5  # a Translator that is given none takes 3 in the mode edit
+    beam: int = 5
     length_penalty: float = 1.0  # scores are divided by length ** this
     window: int = 16  # rows of a document that see each other, the paper's inference batch size
-    batch_size: int = 64  # rows decoded together; changes the speed, not the result, but for rounding
+    # Rows that are searched together, None: as many as suit the engine; changes the speed, not the result, but for
+    # rounding.
+    batch_size: int | None = None
     # Of the mode edit:
-    tolerance: float = 0.3  # in nats: by how much context may lower the log-probability of a draft's token
+    tolerance: float = 0.5  # in nats: by how much context may lower the log-probability of a draft's token
+    edit_beam: int = 3  # of second searches, if `beam` is not less: a wider one was no better (docs/editing.md)
     edit_context: int = 1  # sentences before each that are its local context, if the model takes so many
 
     n_best: int = 1  # translations of a sentence that are told of, `Translator.candidates`; at most the beam
@@ -36,8 +38,9 @@ class DecodingSettings:
 
     def __post_init__(self) -> None:
         self._check_types()
-        for name in ("beam", "window", "batch_size", "n_best"):
-            if getattr(self, name) < 1:
+        for name in ("beam", "edit_beam", "window", "batch_size", "n_best"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
                 raise InputError(f"{name} must be at least 1")
         if self.beam > WIDEST:
             raise InputError(f"beam must be at most {WIDEST}: wider ones only take memory")
@@ -56,12 +59,14 @@ class DecodingSettings:
     def _check_types(self) -> None:
         """A program may pass anything; numpy's numbers are numbers too."""
         kinds = (
-            ("whole number", Integral, ("beam", "window", "batch_size", "edit_context", "n_best")),
+            ("whole number", Integral, ("beam", "edit_beam", "window", "batch_size", "edit_context", "n_best")),
             ("number", Real, ("length_penalty", "tolerance")),
         )
         for what, kind, names in kinds:
             for name in names:
                 value = getattr(self, name)
+                if name == "batch_size" and value is None:
+                    continue
                 if isinstance(value, bool) or not isinstance(value, kind):
                     raise InputError(f"{name} must be a {what}, not {value!r}")
 

@@ -69,6 +69,10 @@ class Engine(Protocol):
         """fp32, bf16 or int8."""
 
     @property
+    def search_rows(self) -> int:
+        """Of how many rows a search is fastest."""
+
+    @property
     def scoring_budget(self) -> int:
         """Of how many tokens a batch of given text is best made."""
 

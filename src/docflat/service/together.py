@@ -39,11 +39,6 @@ class Together:
         languages: tuple[str, str] | None = self.translator.languages
         return languages
 
-    @property
-    def usual_beam(self) -> int:
-        beam: int = self.translator.usual_beam
-        return beam
-
     def align(self, pairs: Sequence[tuple[str, str]]) -> Any:
         with self.condition:
             return self.translator.align(pairs)

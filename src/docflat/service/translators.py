@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from docflat.formats import find_format, options_of
 from docflat.formats.catalogues.json import ALL, KEYS
@@ -21,8 +21,7 @@ from docflat.service.tagged_texts import TagRules, read_tagged
 from docflat.service.together import run_together
 from docflat.support.atomic import write_whole
 from docflat.translation.files import PlannedFile, plan_file, translate_segments, write_translation
-from docflat.translation.repairing import Translates as TranslatesFiles
-from docflat.translation.repairing import translate_and_repair
+from docflat.translation.repairing import Translates, translate_and_repair
 from docflat.translation.side_by_side import mark_changes
 
 Done = Callable[[int], None]
@@ -32,16 +31,9 @@ Stretch = tuple[str, str | None]  # of a translation, and what stands there with
 _AT_A_TIME = 64  # texts that are not related, in one call of the engine
 _MOST_SHOWN = 20  # sentences of a report that have other numbers or terms than they should
 ALONE: dict[str, Any] = {"mode": "sentence"}  # decoding settings of a sentence without context
-# And of a long text: half as many rows at a step as usual. It takes a sixth longer, but who waits for a step waits for
-# half of it. What comes out is the same.
-IN_SHORT_STEPS: dict[str, Any] = {"batch_size": 32}
-
-
-class Translates(TranslatesFiles, Protocol):
-    """What the service asks of a `Translator`."""
-
-    @property
-    def usual_beam(self) -> int: ...
+# And of a long text: fewer rows at a step than usual, for those who wait for the end of a step. What comes out is the
+# same.
+IN_SHORT_STEPS: dict[str, Any] = {"batch_size": 16}
 
 
 def load(folder: str, threads: int) -> Translates:
@@ -169,9 +161,7 @@ def compare(
     """Sentences and translations, these in parts: each part with what stands there without context, or None."""
     if not rows:
         return []
-    # As wide a search as that of the drafts in the mode edit: else another beam's words would count as context's.
-    alone = {**settings, **ALONE, "beam": translator.usual_beam}
-    (again,) = translate_and_repair(translator, [[row[0] for row in rows]], done=done, **alone)
+    (again,) = translate_and_repair(translator, [[row[0] for row in rows]], done=done, **{**settings, **ALONE})
     compared = []
     for (source, target, comparable), new in zip(rows, again, strict=True):
         text = new.text if comparable else None

@@ -18,11 +18,12 @@ class Candidate:
     log_probability: float | None = None  # of all its tokens and their end; None: no search wrote it
     score: float | None = None  # what the search ranks by: log_probability / number of tokens ** length_penalty
     repairs: tuple[str, ...] = ()  # names of those that changed the text after it was scored
+    changed_by_context: bool = False  # of the mode edit
 
     def repaired(self, source: str, languages: tuple[str, str] | None) -> Candidate:
         """languages: None: those of the model are not known, or no repair is wanted."""
         done = repair(source, self.text, languages)
-        return replace(self, text=done.text, repairs=done.repairs)
+        return replace(self, text=done.text, repairs=done.repairs, changed_by_context=done.changed_by_context)
 
 
 def candidates_of(

@@ -93,6 +93,11 @@ class FileReport:
         return find_other_numbers(self.rows, self.languages)
 
     @property
+    def changed_by_context(self) -> int:
+        """Sentences whose translation is not what the model makes of them alone; only the mode edit knows."""
+        return sum(one.changed_by_context for one in self.outcomes)
+
+    @property
     def repairs(self) -> Counter[str]:
         """Sentences that a repair changed, by its name."""
         return Counter(name for one in self.outcomes for name in set(one.repairs))
@@ -115,7 +120,7 @@ class FileReport:
                 f"{as_is} as the model has them, {self.put_in} put in, {len(self.other_terms)} translated otherwise"
             )
             parts.append(f"{self.with_glossary} of {self.sentences} sentences with terms of the glossary: {counts}")
-        parts += count_repairs(self.repairs)
+        parts += [*count_repairs(self.repairs), *count_changes(self.changed_by_context, self.sentences)]
         if self.left_out:
             parts.append(self.left_out)
         if other := len(self.other_numbers):
@@ -138,3 +143,8 @@ def count_repairs(repairs: Mapping[str, int]) -> list[str]:
     """What a report says of repairs: nothing where there were none."""
     counts = ", ".join(f"{name} {count}" for name, count in sorted(repairs.items()))
     return [f"sentences repaired: {counts}"] if counts else []
+
+
+def count_changes(changed: int, sentences: int) -> list[str]:
+    """What a report says of sentences that context changed: nothing where there were none."""
+    return [f"context changed {changed} of {sentences} sentences"] if changed else []

@@ -30,6 +30,7 @@ class Outcome:
     starts: tuple[int, ...] | None  # where in the text each of the fixed ranges starts; None: some are lost
     repairs: tuple[str, ...] = ()  # names of those that changed what the model wrote
     parts: tuple[Piece, ...] = ()  # of the way "parts": what makes up the text
+    changed_by_context: bool = False  # of the mode edit
 
     @property
     def has_wanted(self) -> bool:
@@ -133,7 +134,8 @@ class SentenceTranslator:
 
 def _whole(sentence: Sentence, new: Repaired, way: Way = "whole") -> Outcome:
     starts = find_again(sentence.text, sentence.inside, new.text) if sentence.moves else None
-    return Outcome(sentence, new.text, way, None if starts is None else tuple(starts), new.repairs)
+    starts_of_fixed = None if starts is None else tuple(starts)
+    return Outcome(sentence, new.text, way, starts_of_fixed, new.repairs, changed_by_context=new.changed_by_context)
 
 
 def _lacks_words(outcome: Outcome) -> bool:

@@ -23,23 +23,39 @@ class Translates(Protocol):
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[Weights | None]: ...
 
 
+class Edited(str):
+    """A translation that context changed: text like any other on its way, which knows its draft."""
+
+    draft: str
+
+    @classmethod
+    def of(cls, text: str, draft: str) -> str:
+        if text == draft:
+            return text
+        edited = cls(text)
+        edited.draft = draft
+        return edited
+
+
 @dataclass(frozen=True)
 class Repaired:
     """A translation, and the names of the repairs that changed it."""
 
     text: str
     repairs: tuple[str, ...] = ()
+    changed_by_context: bool = False  # of the mode edit: its draft, repaired as well, was another text
 
 
 def repair(source: str, target: str, languages: tuple[str, str] | None) -> Repaired:
     """Run the repairs of a language pair on the translation of a sentence; None: it is not known, so none runs."""
     changed_by = []
+    draft = target.draft if isinstance(target, Edited) else None
     for one in repairs_for(languages):
         new = one.run(source, target)
         if new != target:
             changed_by.append(one.name)
             target = new
-    return Repaired(target, tuple(changed_by))
+    return Repaired(target, tuple(changed_by), draft is not None and repair(source, draft, languages).text != target)
 
 
 def translate_and_repair(

@@ -21,7 +21,7 @@ from docflat.support.punctuation import are_wide, between_sentences
 from docflat.translation.candidates import Candidate, candidates_of
 from docflat.translation.long_sentences import composed, split_long
 from docflat.translation.odd_characters import is_wordless, keep_odd, split_untranslatable, visible
-from docflat.translation.repairing import repair, translate_and_repair
+from docflat.translation.repairing import Edited, repair, translate_and_repair
 from docflat.translation.sentence_count import SentenceCount
 from docflat.translation.untranslatable import is_foreign
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
@@ -106,11 +106,6 @@ class Translator:
             ]
             end = last
         return "".join([*parts, text[end:]])
-
-    @property
-    def usual_beam(self) -> int:
-        """Hypotheses a sentence where none are chosen: of the mode edit fewer than of others."""
-        return self.decoder.settings().beam
 
     def __repr__(self) -> str:
         pair = "-".join(self.languages) if self.languages else "unknown languages"
@@ -202,15 +197,18 @@ class Translator:
         pieces = [[self._pieces(text) for text in document] for document in documents]
         source = [[ids for sentence in document for ids, _ in sentence] for document in pieces]
         count = SentenceCount(sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done)
-        target = self.decoder.search(source, settings, count.add_pieces)
+        target, drafts = self.decoder.search_with_drafts(source, settings, count.add_pieces)
         count.finish()
         found: list[list[list[Candidate]]] = []
-        for document, cut, translated in zip(documents, pieces, target, strict=True):
-            each = iter(translated)
+        for number, (document, cut, translated) in enumerate(zip(documents, pieces, target, strict=True)):
+            each, first = iter(translated), None if drafts is None else iter(drafts[number])
             found.append([])
             for text, parts in zip(document, cut, strict=True):
                 join, searched = partial(self._join, text, parts), list(islice(each, len(parts)))
-                found[-1].append(list(candidates_of(searched, join, settings.length_penalty)))
+                best, *others = candidates_of(searched, join, settings.length_penalty)
+                if first is not None:
+                    best = replace(best, text=Edited.of(best.text, join(list(islice(first, len(parts))))))
+                found[-1].append([best, *others])
         return found
 
     @cached_property

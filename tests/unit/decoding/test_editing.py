@@ -215,10 +215,28 @@ def test_settings_that_do_not_fit_are_refused() -> None:
             decoder_for("doc2doc").settings(length_penalty=penalty)
 
 
-def test_the_mode_edit_has_a_narrow_beam_unless_one_is_chosen() -> None:
-    decoder = decoder_for("doc2doc")
-    assert (decoder.settings().beam, decoder.settings(beam=7).beam) == (3, 7)
-    assert decoder.settings(mode="two-pass").beam == 5
+@torch.no_grad()
+@pytest.mark.usefixtures("short")
+def test_drafts_are_those_of_the_mode_sentence_and_second_searches_are_narrower() -> None:
+    rng = np.random.default_rng(2)
+    documents = [[rng.integers(4, 11, 6).tolist() for _ in range(size)] for size in (6, 1, 4)]
+    decoder = decoder_for("docflat-c")
+    chosen = {"window": WINDOW, "edit_context": 2, "tolerance": 0.0}
+
+    def drafts(beam: int) -> list[list[Ids]]:
+        return decoder.decode(documents, decoder.settings(mode="sentence", beam=beam))
+
+    assert drafts(5) != drafts(1)
+    for wide, narrow, settings in ((5, 3, {}), (5, 1, {"edit_beam": 1}), (1, 1, {"beam": 1})):
+        edited = decoder.edit(documents, decoder.settings(mode="edit", **chosen, **settings))
+        assert [[one.draft.tokens for one in document] for document in edited] == drafts(wide)
+        passes = decoder.passes(decoder.settings(mode="two-pass", window=WINDOW, beam=narrow))
+        second = list(chain(*passes.second_pass(documents, drafts(wide), print)))
+        searched = [(one, other) for one, other in zip(chain(*edited), second, strict=True) if one.objections]
+        assert [one.translation.tokens for one, _ in searched] == [other for _, other in searched]
+        assert any(one.translation.tokens != one.draft.tokens for one, _ in searched)
+    with pytest.raises(InputError, match="edit_beam must be at least 1"):
+        decoder.settings(edit_beam=0)
 
 
 def test_edit_is_the_default_of_models_that_can_edit() -> None:

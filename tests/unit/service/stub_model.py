@@ -17,7 +17,6 @@ PAUSE = 0.01
 
 class Stub:
     languages = None
-    usual_beam = 5
 
     def translate_documents(
         self,

@@ -100,6 +100,7 @@ class OnnxEngine:
     searches_together = False
     looks_ahead = False
     keeps_rows = False
+    search_rows = 24  # more are padded more, and their keys and values leave the processor's cache
     scoring_budget = 2048
 
     def __init__(self, model: Model, threads: int = 0, shortlist: Shortlist | None = None) -> None:
@@ -229,7 +230,7 @@ class OnnxEngine:
         padded = Padded.of(side.groups).padded
         keys, values = self.context.run(names, {"tokens": tokens, "positions": positions, "padded": padded})
         group = np.searchsorted(side.group_rows.starts[1:], rows, side="right")
-        return Others.of_groups(keys, values, group, side.sentences.starts[rows] - side.groups.starts[group])
+        return Others(keys, values, group, side.sentences.starts[rows] - side.groups.starts[group])
 
     def score(self, encoded: Encoded, target: FlatSide, labels: Array) -> Array:
         assert isinstance(encoded, Memory)

@@ -18,32 +18,38 @@ class Others:
 
     keys: Array  # (groups, heads, most, size)
     values: Array
-    bias: Array  # (groups, 1, of_group, 1, most) 0 or UNSEEN
-    place: Array  # (rows,) group * of_group + place in it
+    group: Array  # (rows,) which each belongs to, in order
+    count: Array  # (rows,) how many tokens of it each sees
+
+    def __post_init__(self) -> None:
+        self._crop()
 
     @classmethod
     def nobody(cls, rows: int, heads: int, size: int) -> Others:
         nothing = np.zeros((1, heads, 1, size), dtype=np.float32)
-        bias = np.full((1, 1, max(FEWEST, rows), 1, 1), UNSEEN)
-        return cls(nothing, nothing, bias, np.arange(rows))
-
-    @classmethod
-    def of_groups(cls, keys: Array, values: Array, group: Array, count: Array) -> Others:
-        """group (rows,): which each belongs to, in order; count (rows,): how many tokens of it each sees."""
-        place = np.arange(len(group)) - np.searchsorted(group, group)
-        of_group = max(FEWEST, int(place.max(initial=0)) + 1)
-        visible = np.zeros((len(keys), of_group), dtype=np.int64)
-        visible[group, place] = count
-        hidden = np.arange(keys.shape[2]) >= visible[:, :, None]
-        bias = np.where(hidden, UNSEEN, np.float32(0))[:, None, :, None]
-        return cls(keys, values, np.ascontiguousarray(bias), group * of_group + place)
+        return cls(nothing, nothing, np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64))
 
     def select_rows(self, rows: Array) -> None:
         """Go on with these rows only."""
-        self.place = self.place[rows]
+        self.group, self.count = self.group[rows], self.count[rows]
+        self._crop()
+
+    def _crop(self) -> None:
+        """Leave out what no row sees: every step reads all that is here."""
+        groups, self.group = np.unique(self.group, return_inverse=True)
+        most = max(1, int(self.count.max(initial=0)))
+        if len(groups) < len(self.keys) or most < self.keys.shape[2]:
+            self.keys, self.values = (np.ascontiguousarray(x[groups, :, :most]) for x in (self.keys, self.values))
 
     def inputs(self) -> dict[str, Array]:
-        by_group = np.zeros(self.bias.shape[0] * self.bias.shape[2], dtype=np.int64)
-        by_group[self.place] = np.arange(len(self.place))
-        arrays = {"context_keys": self.keys, "context_values": self.values, "context_bias": self.bias}
-        return {**arrays, "by_group": by_group, "by_row": self.place}
+        place = np.arange(len(self.group)) - np.searchsorted(self.group, self.group)
+        of_group = max(FEWEST, int(place.max(initial=0)) + 1)
+        visible = np.zeros((len(self.keys), of_group), dtype=np.int64)
+        visible[self.group, place] = self.count
+        hidden = np.arange(self.keys.shape[2]) >= visible[:, :, None]
+        bias = np.where(hidden, UNSEEN, np.float32(0))[:, None, :, None]  # (groups, 1, of_group, 1, most)
+        by_row = self.group * of_group + place
+        by_group = np.zeros(visible.size, dtype=np.int64)
+        by_group[by_row] = np.arange(len(by_row))
+        arrays = {"context_keys": self.keys, "context_values": self.values}
+        return {**arrays, "context_bias": np.ascontiguousarray(bias), "by_group": by_group, "by_row": by_row}

@@ -69,6 +69,8 @@ class TorchEngine:
             return "int8"
         return "bf16" if self.model.embedding.weight.dtype == torch.bfloat16 else "fp32"
 
+    search_rows = 64
+
     @property
     def scoring_budget(self) -> int:
         return 16384 if self.device.type == "cuda" else 2048
