@@ -59,15 +59,13 @@ def translate_lines(
 ) -> tuple[Counter[str], int]:
     """Translate a file, or stdin, into a file, or to stdout. load: called when both are open; seen: by document.
 
-    line_buffered: each line by itself, as soon as it comes; wanted: more than translations. The result: how many
-    lines each repair changed, and how many context changed.
+    line_buffered: each line by itself, as soon as it comes. The result: lines that each repair, and context, changed.
     """
     from docflat.data.documents import read_source
     from docflat.data.tape import Tape
     from docflat.translation.source_language import LanguageCheck
 
-    repairs: Counter[str] = Counter()
-    changed = 0
+    repairs, changed = Counter[str](), 0
     if line_buffered:
         marking = ("lines", None, None)
     with _open_output(out) as write, _open_input(file) as stream, open_scores(wanted) as note:
