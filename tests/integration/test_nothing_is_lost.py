@@ -140,3 +140,9 @@ def test_characters_that_no_model_learned_come_back(mode: str) -> None:
         assert "  " not in translation
     assert "Wand" in written[0]
     assert "rot" in written[1]
+
+
+def test_half_a_surrogate_pair_and_heaps_of_marks_end_no_translation() -> None:
+    broken, heaped = "One \ud800 word.", "He came" + "\u0301" * 10_000 + " home."
+    translated = Translator.load(threads=1).translate([broken, heaped, "The \u202ecat\u202c sleeps."])
+    assert translated == [broken, "Er kam nach Hause.", "Die Katze schläft."]

@@ -27,6 +27,8 @@ _BETWEEN = re.compile(r"[^\w]{0,3}")  # what does not part two of them
 # Soft hyphens, blanks without width, marks of direction, tags: words with them inside are words that no model knows.
 _HIDDEN = "\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f"
 _INVISIBLE = re.compile(f"(?<= )[{_HIDDEN}]+ |[{_HIDDEN}]+")
+# Marks in heaps on a letter: no language has as many, and each is a token or two of nonsense to a model.
+_HEAP = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{5,}")
 _MOST = 20  # odd stretches of a sentence that a model is shown
 _ALPHABETS = {"LATIN", "CYRILLIC", "GREEK"}  # that need none of those
 Languages = tuple[str, str]
@@ -34,10 +36,10 @@ Translate = Callable[[Sequence[str]], Sequence[str]]  # of sentences, each for i
 
 
 def visible(text: str, language: str | None) -> str:
-    """The text without characters that nobody sees, in languages that need none of them."""
+    """The text without characters that nobody sees and without heaps of marks, in languages that need none of them."""
     if text.isascii() or not scripts_of(language) or not scripts_of(language) <= _ALPHABETS:
         return text
-    return _INVISIBLE.sub("", text)
+    return _HEAP.sub("", _INVISIBLE.sub("", text))
 
 
 def find_odd(text: str, languages: Languages | None) -> list[Range]:

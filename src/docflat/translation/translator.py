@@ -23,7 +23,7 @@ from docflat.translation.long_sentences import composed, split_long
 from docflat.translation.odd_characters import is_wordless, keep_odd, split_untranslatable, visible
 from docflat.translation.repairing import Edited, repair, translate_and_repair
 from docflat.translation.sentence_count import SentenceCount
-from docflat.translation.untranslatable import is_foreign
+from docflat.translation.untranslatable import is_broken, is_foreign
 from docflat.weights.shipped import ENGLISH_GERMAN, languages_of, model_folder
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class Translator:
         """A sentence longer than anything in training is translated in pieces: ids, or what stays as it is."""
         language = self.languages and self.languages[0]
         text = visible(text, language)
-        if not text.strip() or is_foreign(text, language) or is_wordless(text, self.languages):
+        if not text.strip() or is_foreign(text, language) or is_wordless(text, self.languages) or is_broken(text):
             return [([], "")]
         text = composed(text, self.model.subwords)
         limit = max(1, self.model.config.rows.max_tokens // 2)

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 LONGEST_WORD = 200  # characters; data such as keys and encoded bytes, over which a model works for minutes
 _ENDLESS = re.compile(rf"([!-\u024f]{{{LONGEST_WORD},}})")  # of scripts that have blanks between words
+_HALF = re.compile("[\ud800-\udfff]")
 _FEWEST = 0.5  # of the letters of a sentence are in a script of its language
 
 # What languages are written in, as `unicodedata` names it; of others nothing is known.
@@ -33,6 +34,11 @@ _SCRIPTS = {
 def split_endless(text: str) -> list[str]:
     """The text, cut around words without an end: every second part is one, as far as there are any."""
     return _ENDLESS.split(text)
+
+
+def is_broken(text: str) -> bool:
+    """Whether it has half a surrogate pair, which no model can be given."""
+    return not text.isascii() and _HALF.search(text) is not None
 
 
 def scripts_of(language: str | None) -> frozenset[str]:

@@ -50,6 +50,11 @@ def test_what_nobody_sees_is_left_out() -> None:
         assert visible("a\u200b\u200fb", language) == "a\u200b\u200fb"
 
 
+def test_heaps_of_marks_are_left_out_and_accents_stay() -> None:
+    assert visible("H" + "\u0301\u0489\u0336" * 10 + "e" + "\u0301" * 10_000, "en") == "He"
+    assert visible("e\u0323\u0302 n\u0303", "vi") == "e\u0323\u0302 n\u0303"
+
+
 def test_no_words_no_model() -> None:
     assert is_wordless("🎉 🎉!", PAIR)
     assert is_wordless("при", PAIR)
