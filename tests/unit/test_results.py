@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import statistics
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,3 +150,53 @@ def test_the_column_of_4000_steps() -> None:
     for name, *cells in decided[1:]:
         for system, cell in zip(decided[0][1:], cells, strict=True):
             assert_shown(cell, earlier, (job(system), name, 16))
+
+
+LATEST = DOCS / "log" / "2026-11-20-experiments"
+VARIANTS = {
+    "docflat-c": ["docflat-c", "docflat-c-element", "docflat-c-attention", "docflat-c-batch", "docflat-c-small"],
+    "abd": ["abd", "abd-batch"],
+    "han": ["han", "han-before"],
+    "gtrans": ["gtrans", "gtrans-before"],
+}
+
+
+def lines_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def span(values: Iterable[float]) -> str:
+    low, *_, high = sorted([round(value) for value in values] * 2)
+    return f"{low}" if low == high else f"{low}-{high}"
+
+
+def test_departures_on_the_probe() -> None:
+    (table,) = [one for one in tables(DOCS / "systems.md", "Where we depart") if one[0][:2] == ["system", "variant"]]
+    records = lines_of(LATEST / "departures.jsonl")
+    names = [name for variants in VARIANTS.values() for name in variants]
+    assert len(table) - 1 == len(names)
+    for name, (_, _, near, *far) in zip(names, table[1:], strict=True):
+        of_name = [record for record in records if record["variant"] == name]
+        assert near == span(record[f"distance {n}"] for record in of_name for n in (1, 2, 3)), name
+        assert far == [span(record[f"distance {n}"] for record in of_name) for n in range(4, 9)], name
+
+
+def test_stage_two_from_an_imported_model() -> None:
+    page = (DOCS / "models.md").read_text(encoding="utf-8")
+    records = {(one["model"], one["what"]): one["result"] for one in lines_of(LATEST / "from-imported.jsonl")}
+    rows = {
+        "imported": "opus",
+        "`sent2sent`, trained on": "sent2sent",
+        "`doc2doc`": "doc2doc",
+        "`docflat-c`": "docflat-c",
+    }
+    for label, name in rows.items():
+        (line,) = re.findall(rf"^\| {re.escape(label)} \| (\d.*) \|$", page, re.MULTILINE)
+        europarl, news, ted, _, gold, none = [cell.strip() for cell in line.split("|")]
+        for cell, what in ((europarl, "europarl"), (news, "news"), (ted, "ted")):
+            (bleu,) = [one["score"] for one in records[name, what] if one["metric"] == "bleu"]
+            assert cell == f"{bleu:.2f}", (name, what)
+        for cell, what in ((gold, "contrapro"), (none, "contrapro-none")):
+            assert bool(cell) == ((name, what) in records)
+            if cell:
+                assert cell == f"{100 * records[name, what]['accuracies'][0]['accuracy']:.1f}", (name, what)
