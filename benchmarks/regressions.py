@@ -25,9 +25,17 @@ from docflat.support.console import print_table
 
 HERE = Path(__file__).resolve().parents[1]
 TRANSLATE = ("translate", "--device", "cpu", "--threads", "1")
-TORCH = ("--mode", "two-pass", "--beam", "5", "--precision", "int8")
+TWO_PASS = ("--mode", "two-pass", "--beam", "5")
+TORCH = (*TWO_PASS, "--precision", "int8")
 FEW, MANY = 2, 14  # steps
-TASKS = ("help", "first translation", "first translation, torch", "decoding, torch int8", "training steps, docflat-c")
+TASKS = (
+    "help",
+    "first translation",
+    "first translation, torch",
+    "decoding, torch int8",
+    "training steps, docflat-c",
+    "decoding, usual engine",
+)
 RECIPE = """
 precision: fp32
 device: cpu
@@ -89,6 +97,9 @@ class Tree:
             taken[TASKS[2]] = self.run(*TRANSLATE, *self.torch, *TORCH, text="Hello.\n")
         if TASKS[3] in tasks:
             taken[TASKS[3]] = self.run(*TRANSLATE, *self.torch, *TORCH, text=text) - taken[TASKS[2]]
+        if TASKS[5] in tasks:
+            usual = (*TRANSLATE, *TWO_PASS)
+            taken[TASKS[5]] = self.run(*usual, text=text) - self.run(*usual, text="Hello.\n")
         if TASKS[4] in tasks:
             taken[TASKS[4]] = self.train(MANY, number) - self.train(FEW, number)
         return taken
