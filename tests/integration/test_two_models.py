@@ -36,7 +36,7 @@ def test_a_first_pass_with_other_subwords_crosses_over_as_text(imported: Path) -
     settings = both.decoder.settings(mode="two-pass")
     drafts = alone.translate(DOCUMENT, repairs=False)
     first = [both.model.subwords.encode(text, "target") for text in drafts]
-    assert both.decoder.first_translations([ids], settings) == [first]
+    assert both.decoder.first_translations([ids], settings, lambda sentences: None) == [first]
     expected = both.decoder.passes(settings).second_pass([ids], [first], lambda sentences: None)
     assert both.decoder.decode([ids], settings) == expected
 
