@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 from docflat.support.text_ranges import Range
 from docflat.translation.placeholders import mask, unmask
-from docflat.translation.untranslatable import LONGEST_WORD, script_of, scripts_of, split_endless
+from docflat.translation.untranslatable import LONGEST_WORD, is_foreign, script_of, scripts_of, split_endless
 
 # Beyond Latin letters, accents, IPA, and the signs that a translation may write otherwise, such as quotes and units.
 _CANDIDATE = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2190-\U0010ffff]")
@@ -103,13 +103,19 @@ def cut_at_odd(text: str, ranges: Sequence[Range]) -> list[str]:
 def keep_odd(
     texts: Sequence[str], translations: Sequence[str], languages: Languages | None, translate: Translate
 ) -> list[str]:
-    """The translations; those that lost odd characters of their sentences are done again."""
+    """The translations; those that lost odd characters of their sentences, or are no translations, are done again.
+
+    A sentence stays as it was where a model writes half a character, which it does where it was given odd ones.
+    """
     kept = list(translations)
     parts = {
         number: cut_at_odd(text, ranges) for number, text in enumerate(texts) if (ranges := find_odd(text, languages))
     }
+    source = languages and languages[0]
+    same = {number for number in parts if kept[number] == texts[number] and not is_foreign(texts[number], source)}
     for again in (_with_stand_ins, _around_them):
-        lost = [number for number, cut in parts.items() if not _has_all(cut[1::2], kept[number])]
+        lost = [number for number, cut in parts.items() if number in same or not _has_all(cut[1::2], kept[number])]
+        same = set()
         if lost:
             for number, text in zip(lost, again([parts[number] for number in lost], translate), strict=True):
                 kept[number] = text

@@ -86,6 +86,11 @@ def test_whatever_a_model_loses_comes_back(model: Callable[[Sequence[str]], list
     assert written == [expected, "plain", "x寿y"]
 
 
+def test_what_stayed_as_it_was_is_done_again_unless_it_is_foreign() -> None:
+    texts = ["a bowl of 🎉", "при вет a", "🎉"]
+    assert keep_odd(texts, texts, PAIR, knows_stand_ins) == ["a bowl von 🎉", "при вет a", "🎉"]
+
+
 def test_what_a_model_kept_is_not_asked_again() -> None:
     def never(texts: Sequence[str]) -> list[str]:
         assert not texts
