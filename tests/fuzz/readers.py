@@ -127,7 +127,7 @@ def read_bitext(suffix: str) -> Check:
 
 def edit_drafts(suffix: str) -> Check:
     def check(data: bytes, random: Random, folder: Path) -> None:
-        from docflat.editing.editor import Revision
+        from docflat.editing.revisions import Revision
         from docflat.translation.draft_files import read_drafts
 
         file = _file(folder, f"d{suffix}", data)
@@ -143,20 +143,15 @@ def edit_drafts(suffix: str) -> Check:
 
 def _revised(pair: tuple[str, str], random: Random):  # type: ignore[no-untyped-def]
     """A draft with one word changed, as an editor would."""
-    from types import SimpleNamespace
-
-    from docflat.editing.editor import Revision
+    from docflat.editing.revisions import Edit, Revision
+    from docflat.editing.variants import Change
 
     words = list(re.finditer(r"\w+", pair[1]))
     if not words or random.random() < 0.3:
         return Revision(*pair)
-    from docflat.editing.variants import Change
-
     word = random.choice(words)
-    fields = {"place": word.span(), "old": word[0], "new": random.choice(("sie", "<&>", "%s", '"'))}
-    change = SimpleNamespace(**fields)
-    text = pair[1][: word.start()] + change.new + pair[1][word.end() :]
-    return Revision(*pair, SimpleNamespace(variant=SimpleNamespace(text=text, changes=(Change(**fields, source=""),))))
+    change = Change(word.span(), word[0], random.choice(("sie", "<&>", "%s", '"')), source="")
+    return Revision(*pair, (Edit("pronouns", (change,), "for a reason", {}),))
 
 
 def read_glossary_file(data: bytes, random: Random, folder: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from rich.cells import cell_len, get_character_cell_size
-
 SENTENCE_ENDS = ".!?…。！？؟۔।॥։።။។"
 CLAUSE_ENDS = ",;:—–、，；：،"
 CLOSING_QUOTES = "\"'”’»"
@@ -34,12 +32,20 @@ def are_wide(left: str, right: str) -> bool:
 
 def columns(text: str) -> int:
     """How wide a text is in a line: Chinese, Japanese and Korean signs take two columns, marks on letters none."""
-    return len(text) if text.isascii() else cell_len(text)
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # takes as long as a short translation
+
+    return cell_len(text)
 
 
 def columns_before(text: str) -> list[int]:
     """Of each place of a text, its end too: how wide what stands before it is."""
-    return list(range(len(text) + 1)) if text.isascii() else [0, *accumulate(map(get_character_cell_size, text))]
+    if text.isascii():
+        return list(range(len(text) + 1))
+    from rich.cells import get_character_cell_size
+
+    return [0, *accumulate(map(get_character_cell_size, text))]
 
 
 def between_sentences(gap: str, before: tuple[str, str], now: tuple[str, str]) -> str:

@@ -251,7 +251,7 @@ def test_programs_in_typescript_are_no_messages_of_qt(tmp_path: Path, model: str
 @pytest.mark.parametrize(
     ("name", "contents", "why"),
     [
-        ("a.pdf", b"%PDF-1.4", "a.pdf: .pdf is no format"),
+        ("a.rst", b"Title\n=====\n", "a.rst: .rst is no format"),
         ("a.py", b"x = 1", "a.py: .py is no format"),
         ("a", b'{"a": 1}', "a: it looks like JSON"),
         ("a.odd", b"PK\x03\x04", "a.odd: it looks like an office file"),
