@@ -89,10 +89,10 @@ class Seeds(NamedTuple):
 
 def seeds(text: str) -> Seeds:
     """How many there are, from 1 on, or which: 3 is 1-3."""
-    found = re.fullmatch(r"(?:([0-9]{1,9})-)?([0-9]{1,9})", text)
-    if not found or not 1 <= int(found[1] or 1) <= int(found[2]):
+    match = re.fullmatch(r"(?:([0-9]{1,9})-)?([0-9]{1,9})", text)
+    if not match or not 1 <= int(match[1] or 1) <= int(match[2]):
         raise ArgumentTypeError(f"expected a number of at least 1, or seeds such as 2-3, found {text[:50]!r}")
-    return Seeds(int(found[1] or 1), int(found[2]))
+    return Seeds(int(match[1] or 1), int(match[2]))
 
 
 def run(arguments: Namespace) -> None:

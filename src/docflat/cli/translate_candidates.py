@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from docflat.data.tape import Tape
     from docflat.translation.candidates import Candidate
 
-Found = Sequence[Sequence["Candidate"]]  # of each sentence of a document, the best first
+NBestLists = Sequence[Sequence["Candidate"]]  # of each sentence of a document, the best first
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,20 @@ class Wanted:
 NOTHING_MORE = Wanted()
 
 
-def lines_of(tape: Tape, document: Document, found: Found, wanted: Wanted) -> Iterator[str]:
+def lines_of(tape: Tape, document: Document, n_best_lists: NBestLists, wanted: Wanted) -> Iterator[str]:
     """The output of a document: its lines with their translations, or as many as are wanted of each.
 
     Of text these are the lines that Moses and Marian write; in JSON each record gets them as `candidates`.
     """
-    texts = [candidates[0].text for candidates in found]
+    texts = [candidates[0].text for candidates in n_best_lists]
     if wanted.n_best is None:
         yield from tape.replace(document, texts)
     elif tape.json:
-        yield from tape.replace(document, texts, [[_record(one) for one in candidates] for candidates in found])
+        yield from tape.replace(document, texts, [[_record(one) for one in candidates] for candidates in n_best_lists])
     else:
         for _ in tape.replace(document, texts):  # the numbers say where each line stood, those of marks too
             pass
-        for line, candidates in enumerate(found, document.line - 1):
+        for line, candidates in enumerate(n_best_lists, document.line - 1):
             for one in candidates:
                 yield f"{line} ||| {one.text} ||| F0= {_number(one.log_probability)} ||| {_number(one.score)}"
 
@@ -69,18 +69,18 @@ def _record(one: Candidate) -> dict[str, object]:
 
 
 @contextmanager
-def open_scores(wanted: Wanted) -> Iterator[Callable[[Document, Found], object]]:
+def open_scores(wanted: Wanted) -> Iterator[Callable[[Document, NBestLists], object]]:
     """A function that notes the candidates of a document, a sentence a line."""
     if wanted.scores is None:
-        yield lambda document, found: None
+        yield lambda document, n_best_lists: None
         return
     number = 0
     with whole_file(wanted.scores) as stream:
 
-        def note(document: Document, found: Found) -> None:
+        def note(document: Document, n_best_lists: NBestLists) -> None:
             nonlocal number
             number += 1
-            for place, (source, candidates) in enumerate(zip(document.source, found, strict=True), 1):
+            for place, (source, candidates) in enumerate(zip(document.source, n_best_lists, strict=True), 1):
                 record = {"document": number, "sentence": place, "source": source}
                 made = record | {"candidates": [_record(one) for one in candidates]}
                 stream.write(f"{json.dumps(made, ensure_ascii=False)}\n".encode("utf-8", "backslashreplace"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from docflat.cli.translate_candidates import NOTHING_MORE, Found, Wanted, lines_after, lines_of, open_scores
+from docflat.cli.translate_candidates import NOTHING_MORE, NBestLists, Wanted, lines_after, lines_of, open_scores
 from docflat.support.atomic import is_through, whole_file
 from docflat.support.console import shown
 from docflat.support.errors import InputError
@@ -84,13 +84,13 @@ def translate_lines(
             done=done,
             **settings,
         )
-        for found in translations:
-            document, best = waiting.popleft(), [candidates[0] for candidates in found]
+        for n_best_lists in translations:
+            document, best = waiting.popleft(), [candidates[0] for candidates in n_best_lists]
             repairs.update(name for line in best for name in line.repairs)
             changed += sum(line.changed_by_context for line in best)
-            for line in lines_of(tape, document, found, wanted):
+            for line in lines_of(tape, document, n_best_lists, wanted):
                 write(line)
-            note(document, found)
+            note(document, n_best_lists)
             on_sentences([(source, target.text, True) for source, target in zip(document.source, best, strict=True)])
         for line in lines_after(tape, wanted):
             write(line)
@@ -99,7 +99,7 @@ def translate_lines(
 
 def _candidates(
     translator: Translator, documents: Iterable[list[str]], wanted: Wanted, **settings: Any
-) -> Iterator[Found]:
+) -> Iterator[NBestLists]:
     """Of each sentence; where nothing more is asked for, its translation alone."""
     from docflat.translation.candidates import Candidate
     from docflat.translation.repairing import translate_and_repair

@@ -191,8 +191,8 @@ class Worker:
             if error.place.startswith(f"{path.parent}{os.sep}") and not error.place.startswith(str(path)):
                 raise _Unwritten(error.message) from None
             # The client knows its file by its own name, not by that of the spool.
-            own_name = error.place.replace(str(path), task["name"])
-            raise _Refused(own_name, error.message.replace(path.name, task["name"])) from None
+            client_name = error.place.replace(str(path), task["name"])
+            raise _Refused(client_name, error.message.replace(path.name, task["name"])) from None
 
 
 def _frames(error: BaseException) -> str:

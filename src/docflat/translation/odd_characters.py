@@ -107,19 +107,19 @@ def keep_odd(
 
     A sentence stays as it was where a model writes half a character, which it does where it was given odd ones.
     """
-    kept = list(translations)
+    results = list(translations)
     parts = {
         number: cut_at_odd(text, ranges) for number, text in enumerate(texts) if (ranges := find_odd(text, languages))
     }
     source = languages and languages[0]
-    same = {number for number in parts if kept[number] == texts[number] and not is_foreign(texts[number], source)}
+    same = {number for number in parts if results[number] == texts[number] and not is_foreign(texts[number], source)}
     for again in (_with_stand_ins, _around_them):
-        lost = [number for number, cut in parts.items() if number in same or not _has_all(cut[1::2], kept[number])]
+        lost = [number for number, cut in parts.items() if number in same or not _has_all(cut[1::2], results[number])]
         same = set()
         if lost:
             for number, text in zip(lost, again([parts[number] for number in lost], translate), strict=True):
-                kept[number] = text
-    return kept
+                results[number] = text
+    return results
 
 
 def _has_all(odd: Sequence[str], translation: str) -> bool:

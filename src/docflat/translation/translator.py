@@ -131,8 +131,8 @@ class Translator:
             return
         decoding = self.decoder.settings(**settings)
         for batch in _chunks(documents, chunk):
-            found = self._search_chunk(batch, decoding, done)
-            translations = [[candidates[0].text for candidates in document] for document in found]
+            n_best_lists = self._search_chunk(batch, decoding, done)
+            translations = [[candidates[0].text for candidates in document] for document in n_best_lists]
             if self._editor is not None:
                 pairs = [list(zip(*sides, strict=True)) for sides in zip(batch, translations, strict=True)]
                 translations = [[one.text for one in document] for document in self._editor.edit(pairs)]
@@ -161,17 +161,17 @@ class Translator:
         decoding = self.decoder.settings(**settings)
         languages = self.languages if repairs else None
         for batch in _chunks(documents, chunk):
-            for document, found in zip(batch, self._search_chunk(batch, decoding, done), strict=True):
+            for document, n_best_lists in zip(batch, self._search_chunk(batch, decoding, done), strict=True):
                 yield [
                     [one.repaired(source, languages) for one in candidates]
-                    for source, candidates in zip(document, found, strict=True)
+                    for source, candidates in zip(document, n_best_lists, strict=True)
                 ]
 
     def _search_chunk(
         self, documents: list[list[str]], settings: DecodingSettings, done: Callable[[int], None]
     ) -> list[list[list[Candidate]]]:
-        found = self._decode(documents, settings, done)
-        best = [candidates[0].text for document in found for candidates in document]
+        n_best_lists = self._decode(documents, settings, done)
+        best = [candidates[0].text for document in n_best_lists for candidates in document]
         written = iter(self._keep_odd(flat(documents), best, settings))
         # Where the search lost what must stay, nothing that it finished is what was written after it.
         return [
@@ -179,7 +179,7 @@ class Translator:
                 candidates if candidates[0].text == (text := next(written)) else [Candidate(text)]
                 for candidates in document
             ]
-            for document in found
+            for document in n_best_lists
         ]
 
     def _keep_odd(self, texts: Sequence[str], translations: Sequence[str], settings: DecodingSettings) -> list[str]:
@@ -199,17 +199,17 @@ class Translator:
         count = SentenceCount(sum(map(len, documents)), sum(bool(ids) for document in source for ids in document), done)
         target, drafts = self.decoder.search_with_drafts(source, settings, count.add_pieces)
         count.finish()
-        found: list[list[list[Candidate]]] = []
+        n_best_lists: list[list[list[Candidate]]] = []
         for number, (document, cut, translated) in enumerate(zip(documents, pieces, target, strict=True)):
             each, first = iter(translated), None if drafts is None else iter(drafts[number])
-            found.append([])
+            n_best_lists.append([])
             for text, parts in zip(document, cut, strict=True):
                 join, searched = partial(self._join, text, parts), list(islice(each, len(parts)))
                 best, *others = candidates_of(searched, join, settings.length_penalty)
                 if first is not None:
                     best = replace(best, text=Edited.of(best.text, join(list(islice(first, len(parts))))))
-                found[-1].append([best, *others])
-        return found
+                n_best_lists[-1].append([best, *others])
+        return n_best_lists
 
     @cached_property
     def _editor(self) -> Editor | None:

@@ -74,11 +74,11 @@ class Beam:
         new = np.argsort(~ended[some], axis=1, kind="stable")[:, : self.n_best]  # they are of one length, in order
         new_scores = np.where(ended[row, new], self._score(top[row, new], self.length + 1), -np.inf)
         scores = np.concatenate([self.best_scores[some], new_scores], axis=1)
-        kept = np.argsort(-scores, axis=1, kind="stable")[:, : self.n_best]
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : self.n_best]
         lengths, those = np.full_like(new, self.length), parents[row, new]
         for noted, newest in ((self.best_lengths, lengths), (self.best_parents, those)):
-            noted[some] = np.take_along_axis(np.concatenate([noted[some], newest], axis=1), kept, axis=1)
-        self.best_scores[some] = np.take_along_axis(scores, kept, axis=1)
+            noted[some] = np.take_along_axis(np.concatenate([noted[some], newest], axis=1), order, axis=1)
+        self.best_scores[some] = np.take_along_axis(scores, order, axis=1)
         self.finished += ended.sum(1)
 
     def _score(self, log_probability: Array, length: Array | int) -> Array:
@@ -103,11 +103,11 @@ class Beam:
             tokens[:, step] = self.words[step, rows, k]
             so_far[:, step + 1] = self.totals[step, rows, k]
             k = np.where(lengths > step, self.parents[step, rows, k], k)
-        found = [
+        hypotheses = [
             self._hypothesis(tokens[n, :length].tolist(), float(scores[n]), so_far[n, : length + 1])
             for n, length in enumerate(lengths)
         ]
-        return with_alternatives(found, self.n_best)
+        return with_alternatives(hypotheses, self.n_best)
 
     def _hypothesis(self, tokens: list[int], score: float, so_far: Array) -> Hypothesis:
         """so_far (tokens + 1,): log-probabilities from the start, before the first token and after each."""

@@ -164,9 +164,9 @@ class Beam:
         total, parent, among = (x.gather(1, new) for x in (top[:, : self.size], parents[:, : self.size], ended))
         scores = self._score(total, self.length + 1).masked_fill(~among, NEVER)
         scores = torch.cat([self.best_scores, scores], dim=1)
-        scores, kept = (x[:, : self.n_best] for x in scores.sort(dim=1, descending=True, stable=True))
+        scores, order = (x[:, : self.n_best] for x in scores.sort(dim=1, descending=True, stable=True))
         for noted, newest in ((self.best_lengths, self.length.expand_as(new)), (self.best_parents, parent)):
-            noted.copy_(torch.cat([noted, newest], dim=1).gather(1, kept))
+            noted.copy_(torch.cat([noted, newest], dim=1).gather(1, order))
         self.best_scores.copy_(scores)
         self.finished += ended.sum(1)
 
@@ -200,8 +200,8 @@ class Beam:
             so_far[:, step + 1] = totals[step, which, k]
             k = np.where(lengths > step, parents[step, which, k], k)
         ends = zip(tokens, lengths, scores.tolist(), so_far, strict=True)
-        found = [self._hypothesis(text[:end].tolist(), score, sums[: end + 1]) for text, end, score, sums in ends]
-        return with_alternatives(found, self.n_best)
+        hypotheses = [self._hypothesis(text[:end].tolist(), score, sums[: end + 1]) for text, end, score, sums in ends]
+        return with_alternatives(hypotheses, self.n_best)
 
     def _hypothesis(self, tokens: Ids, score: float, so_far: Array) -> Hypothesis:
         """so_far (tokens + 1,): log-probabilities from the start, before the first token and after each."""

@@ -276,7 +276,7 @@ def _component(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _cut_tags(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
     """The tags up to the end of a line, if there is nothing else."""
-    found: list[tuple[int, int]] = []
+    tags: list[tuple[int, int]] = []
     ends = {"{{<": ">}}", "{{%": "%}}", "{%": "%}", "{/*": "*/}"}
     while place < end and text[place] != "\n":
         opening = next((one for one in ends if text.startswith(one, place)), "")
@@ -284,11 +284,11 @@ def _cut_tags(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
         if stop < 0:
             return
         stop += len(ends[opening])
-        found.append((place, stop))
+        tags.append((place, stop))
         place = stop
         while place < end and text[place] in " \t":
             place += 1
-    yield from found
+    yield from tags
 
 
 def _closing_tag(state: StateBlock, line: int, end: int, name: str) -> int:

@@ -38,10 +38,10 @@ class Char(NamedTuple):
 def main() -> int:
     limit()
     try:
-        found = read_pages(sys.stdin.buffer.read())
+        answer = read_pages(sys.stdin.buffer.read())
     except Unreadable as error:
-        found = {"error": str(error)}
-    json.dump(found, sys.stdout)
+        answer = {"error": str(error)}
+    json.dump(answer, sys.stdout)
     return 0
 
 

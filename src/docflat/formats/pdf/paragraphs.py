@@ -45,7 +45,7 @@ class Page:
 
 def set_aside(pages: Sequence[Page]) -> tuple[list[Page], list[str]]:
     """Pages without the headers, footers and page numbers that repeat; what they say, each once."""
-    seen: Counter[tuple[str, int]] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()
     where: list[dict[int, tuple[str, int]]] = []
     for page in pages:
         keys: dict[int, tuple[str, int]] = {}
@@ -54,17 +54,17 @@ def set_aside(pages: Sequence[Page]) -> tuple[list[Page], list[str]]:
             if share < _EDGE or share > 1 - _EDGE:
                 keys[number] = (_DIGITS.sub("#", " ".join(line.text.split())), round(line.y / 4))
         where.append(keys)
-        seen.update(set(keys.values()))
+        counts.update(set(keys.values()))
     least = 2 if len(pages) < 6 else 3
-    repeated = {key for key, count in seen.items() if count >= least and count * 8 >= len(pages)}
+    repeated = {key for key, count in counts.items() if count >= least and count * 8 >= len(pages)}
     said: dict[str, str] = {}
     rest = []
     for page, keys in zip(pages, where, strict=True):
         for number, key in keys.items():
             if key in repeated and any(map(str.isalpha, key[0])):
                 said.setdefault(key[0], " ".join(page.lines[number].text.split()))
-        kept = [line for number, line in enumerate(page.lines) if keys.get(number) not in repeated]
-        rest.append(Page(page.width, page.height, kept))
+        lines = [line for number, line in enumerate(page.lines) if keys.get(number) not in repeated]
+        rest.append(Page(page.width, page.height, lines))
     return rest, [text for key, text in said.items() if "#" not in key]
 
 

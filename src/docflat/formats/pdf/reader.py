@@ -41,14 +41,14 @@ class Pdf:
             raise InputError("PDF needs pypdfium2: pip install 'docflat[pdf]'", file)
         if b"%PDF-" not in data[:1024]:
             raise InputError("is no PDF", file)
-        found = extract(data, file)
-        pages = found["pages"]
+        content = extract(data, file)
+        pages = content["pages"]
         remarks = _check_letters(pages, file)
         plain, headers = set_aside([_page(page, number) for number, page in enumerate(pages)])
         paragraphs = find_paragraphs(plain)
         if headers:
             remarks.append(f"headers and footers: {len(headers)}, once in the header")
-        word = write_word_file(paragraphs, headers, found["title"])
+        word = write_word_file(paragraphs, headers, content["title"])
         remarks.append("pictures and the layout are not in the Word file")
         return ParsedPdf(Docx().read(word, file), "; ".join(remarks))
 
@@ -61,13 +61,13 @@ def extract(data: bytes, file: str) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise InputError(f"takes more than {MOST_SECONDS} s to read", file) from None
     try:
-        found = json.loads(done.stdout)
+        content = json.loads(done.stdout)
     except ValueError:  # it was stopped: no memory, no time, a fault of PDFium
         raise InputError("cannot be read: it is broken, or needs too much memory or time", file) from None
-    if "error" in found:
-        raise InputError(found["error"], file)
-    assert isinstance(found, dict)
-    return found
+    if "error" in content:
+        raise InputError(content["error"], file)
+    assert isinstance(content, dict)
+    return content
 
 
 def _check_letters(pages: Sequence[dict[str, Any]], file: str) -> list[str]:
