@@ -20,7 +20,7 @@ class FileReport:
     file: str
     plans: Sequence[SegmentPlan] = ()  # of its segments
     outcomes: Sequence[Outcome] = ()  # of its sentences
-    numbers: int = 0  # segments without words whose numbers were written as the target language writes them
+    numbers: int = 0  # segments without words, left as they are, whose numbers readers of the translation may misread
     left_out: str = ""  # what the format passed over, in words
     remarks: Sequence[str] = ()  # of its format: what is hard to read now
     languages: tuple[str, str] | None = None  # of the model
@@ -38,9 +38,7 @@ class FileReport:
     @property
     def skipped(self) -> Counter[str]:
         """Segments that stayed as they were, by reason."""
-        counts = Counter(plan.skip_reason for plan in self.plans if plan.skip_reason)
-        counts["no letters"] -= self.numbers
-        return +counts
+        return Counter(plan.skip_reason for plan in self.plans if plan.skip_reason)
 
     @property
     def sentences(self) -> int:
@@ -106,7 +104,7 @@ class FileReport:
         parts = [f"{self.translated} of {self.segments} segments translated"]
         parts += [f"{count} kept: {reason}" for reason, count in sorted(self.skipped.items())]
         if self.numbers:
-            parts.append(f"{self.numbers} only numbers, written as in the translation")
+            parts.append(f"{self.numbers} only numbers, written as in the source: readers may misread them")
         if self.unchanged:
             parts.append(f"{self.unchanged} of {self.sentences} sentences came back unchanged")
         if self.too_long:

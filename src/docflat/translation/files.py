@@ -23,7 +23,7 @@ from docflat.translation.outcomes import SentenceTranslator
 from docflat.translation.placeholders import Terms
 from docflat.translation.putting_back import put_back
 from docflat.translation.repairing import Translates
-from docflat.translation.repairs.table import CELLS
+from docflat.translation.repairs.table import is_misread
 from docflat.translation.segment_plan import Planner, SegmentPlan
 from docflat.translation.source_language import LanguageCheck
 
@@ -81,32 +81,19 @@ def translate_planned(
     **settings: Any,
 ) -> tuple[list[Segment], FileReport]:
     """The segments of one document, translated, and the report of them; `file` is its name."""
-    segments, numbers = _with_numbers_alone(segments, plans, translator.languages if repairs else None)
+    numbers = sum(
+        plan.numbers and is_misread(segment.text, segment.text, translator.languages)
+        for segment, plan in zip(segments, plans, strict=True)
+    )
     sentences = [sentence for plan in plans for sentence in plan.sentences]
     if not sentences:
-        return segments, FileReport(file, plans, (), numbers)
+        return list(segments), FileReport(file, plans, (), numbers)
     ways = SentenceTranslator(translator, {**settings, "repairs": repairs}, done)
     outcomes = iter(ways.translate(sentences))
     grouped = [list(islice(outcomes, len(plan.sentences))) for plan in plans]
     translated, final = put_back(segments, grouped, translator.align, ways.in_parts)
     final_outcomes = [one for group in final for one in group]
     return translated, FileReport(file, plans, final_outcomes, numbers, languages=translator.languages)
-
-
-def _with_numbers_alone(
-    segments: Sequence[Segment], plans: Sequence[SegmentPlan], languages: tuple[str, str] | None
-) -> tuple[list[Segment], int]:
-    """The segments, with the numbers of those without words as the language writes them; how many of them changed."""
-    written = list(segments)
-    localize = CELLS.get(languages) if languages else None
-    if localize is None:
-        return written, 0
-    places = [number for number, plan in enumerate(plans) if plan.numbers]
-    texts = localize([segments[n].text for n in places])
-    changed = {place: text for place, text in zip(places, texts, strict=True) if text != segments[place].text}
-    for place, text in changed.items():  # sign for sign, so that spans stay where they are
-        written[place] = replace(segments[place], text=text)
-    return written, len(changed)
 
 
 def translate_segments(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from docflat.translation.placeholders import find_placeholders
 
@@ -100,30 +100,6 @@ def _unlike_german(source: str, german: str) -> list[tuple[re.Match[str], str]]:
         if is_sure and not is_english and not is_german:
             unlike.append((match, numbers[digits]))
     return unlike
-
-
-def localize_cells(cells: Sequence[str]) -> list[str]:
-    """Texts of a file that have no words, such as cells of tables, with numbers as German writes them.
-
-    All or none: beside 12.500, a 3.250 that is left because it may be a version or a section would be misread. And
-    beside 255,128,0 the commas of 255,255,255 do not part thousands.
-    """
-    for cell in cells:
-        for match in _NUMBER.finditer(cell):
-            if re.fullmatch(r"[0-9]+\.[0-9]+|[0-9]+(?:,[0-9]+)+", match[0]) and not _is_sure(cell, match):
-                return list(cells)
-    return [
-        _NUMBER.sub(lambda match: match[0].translate(_SWAP) if _is_sure(cell, match) else match[0], cell)  # noqa: B023
-        for cell in cells
-    ]
-
-
-def _is_sure(cell: str, match: re.Match[str]) -> bool:
-    """Whether it is thousands or an amount: no version, section, date or address in a network."""
-    if _THOUSANDS.fullmatch(match[0]):
-        return True
-    is_amount = re.match(r"\s?[%€$£]", cell[match.end() :]) or re.search(r"[€$£]\s?$", cell[: match.start()])
-    return bool(is_amount) and re.fullmatch(r"[0-9]+\.[0-9]+", match[0]) is not None
 
 
 def _digits(text: str) -> str:

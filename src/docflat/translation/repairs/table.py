@@ -5,16 +5,11 @@ docs/repairs.md has their measured rates, and those of what is not here any more
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from docflat.translation.repairs.hours_german import has_morning_hours, localize_hours
-from docflat.translation.repairs.numbers_german import (
-    has_english_thousands,
-    has_thousands,
-    localize_cells,
-    localize_numbers,
-)
+from docflat.translation.repairs.numbers_german import has_english_thousands, has_thousands, localize_numbers
 
 Languages = tuple[str, str]
 
@@ -34,8 +29,6 @@ REPAIRS: dict[Languages, tuple[Repair, ...]] = {
         Repair("hours", has_morning_hours, localize_hours),
     ),
 }
-# Texts of a file without words, which no model translates: all of them at once.
-CELLS: dict[Languages, Callable[[Sequence[str]], list[str]]] = {("en", "de"): localize_cells}
 # Numbers that nothing repairs, for people write them too, and that are others to who reads them.
 MISREAD: dict[Languages, Callable[[str, str], bool]] = {("en", "de"): has_english_thousands}
 

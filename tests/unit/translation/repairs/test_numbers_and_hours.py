@@ -8,7 +8,7 @@ from docflat.translation.file_report import find_other_numbers
 from docflat.translation.numbers import numbers_differ
 from docflat.translation.repairing import Repaired, repair
 from docflat.translation.repairs.hours_german import localize_hours
-from docflat.translation.repairs.numbers_german import localize_cells, localize_numbers
+from docflat.translation.repairs.numbers_german import localize_numbers
 from docflat.translation.repairs.table import is_misread
 
 
@@ -127,17 +127,3 @@ def test_hours_are_put_right(source: str, target: str, expected: str):
 def test_hours_that_are_left_are_said(source: str, target: str):
     assert localize_hours(source, target) == target
     assert numbers_differ(source, target)
-
-
-@pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        (["12,500", "-1,200.50", "$1,200", "3.5%", "2024", "(1,000)"], "12.500 -1.200,50 $1.200 3,5% 2024 (1.000)"),
-        (["12,500", "31.12.2024", "192.168.1.1", "1-2"], "12.500 31.12.2024 192.168.1.1 1-2"),
-        (["12,500", "3.250"], "12,500 3.250"),  # which may be a version
-        (["12,50"], "12,50"),
-        (["255,255,255", "255,128,0"], "255,255,255 255,128,0"),  # colours
-    ],
-)
-def test_numbers_without_words(cells: list[str], expected: str):
-    assert " ".join(localize_cells(cells)) == expected
