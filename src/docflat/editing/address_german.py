@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 from docflat.decoding.alignment import Links, find_words
 from docflat.editing.address import FORMAL, INFORMAL, AddressTable
@@ -19,6 +19,7 @@ SIE, DU = "Sie", "du"
 YOU = frozenset({"you", "your", "yours", "yourself", "u", "ya"})
 _PLURAL = frozenset({"ihr", "euch", "euer", "eure", "euren", "eurem", "eurer", "eures"})
 _MOST_CANDIDATES = 40
+_MOST_COMBINATIONS = 5_000  # in which they are looked for: each word that may change doubles their number
 _MOST_CLAUSES = 3  # of a sentence, in which an imperative is looked for
 _MOST_PLACES = 4  # of a sentence: one with more says you too often to be turned over safely
 
@@ -122,12 +123,14 @@ def readdress(source: str, draft: str, links: Links, to: str) -> list[tuple[Chan
     if not numbers or len(numbers) > _MOST_PLACES:
         return []
     options = list(_to_formal(words, numbers) if to == SIE else _to_informal(words, numbers))
-    candidates = []
-    for chosen in product(*options):
+    candidates: dict[tuple[Change, ...], None] = {}
+    for chosen in islice(product(*options), _MOST_COMBINATIONS):
         spans = {span: new for part in chosen for span, new in part.items()}
         if sum(map(len, chosen)) == len(spans) and not _overlap(sorted(spans)):
-            candidates.append(_changes(draft, places, spans))
-    return list(dict.fromkeys(candidates))[:_MOST_CANDIDATES]
+            candidates[_changes(draft, places, spans)] = None
+        if len(candidates) == _MOST_CANDIDATES:
+            break
+    return list(candidates)
 
 
 _Part = dict[Range, str]  # words from and to, and what comes in their place

@@ -16,7 +16,7 @@ from docflat.editing.revisions import SentenceAndDraft
 
 GENDERS = "mfn"  # in the order of the forms
 _PLURAL = "p"
-_SHORTEST_END = 4  # letters of the end of a compound
+_SHORTEST_END, _LONGEST_END = 4, 40  # letters of the end of a compound
 _MANY = 3  # with more nouns than these in a sentence, each says little
 
 
@@ -58,7 +58,8 @@ class Nouns:
 
 @lru_cache(maxsize=20_000)
 def _gender(nouns: Nouns, noun: str) -> str:
-    ends = (noun[start:].capitalize() for start in range(1, len(noun) - _SHORTEST_END + 1))
+    first = max(1, len(noun) - _LONGEST_END)
+    ends = (noun[start:].capitalize() for start in range(first, len(noun) - _SHORTEST_END + 1))
     return next((nouns.genders[end] for end in (noun, *ends) if end in nouns.genders), "")
 
 

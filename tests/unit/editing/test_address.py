@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from docflat.decoding.alignment import Links, find_words
 from docflat.decoding.scoring import Scored
+from docflat.editing import address_german
 from docflat.editing.address import Address
 from docflat.editing.address_german import DU, SIE, TABLE, address_of, is_open, readdress
 from docflat.editing.revisions import Place, Revision, Revisions
-from docflat.editing.variants import apply_changes
+from docflat.editing.variants import Change, apply_changes
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,23 @@ def test_a_long_sentence_has_few_candidates() -> None:
     draft = "Sie " + "haben Sie gesagt, " * 30
     assert readdress("you", draft, [], DU) == []
     assert len(readdress("you", "Sie haben, Sie sagen, Sie nehmen, Sie geben sich alles.", [(0, 0)], DU)) <= 40
+
+
+def test_words_that_repeat_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draft of a model that went astray: each sich, and each word like testest, may change or not."""
+    combinations = 0
+    changes_of = address_german._changes
+
+    def changes(*settings: Any) -> tuple[Change, ...]:
+        nonlocal combinations
+        combinations += 1
+        return changes_of(*settings)
+
+    monkeypatch.setattr(address_german, "_changes", changes)
+    for draft, to in (("Glauben Sie " + "sich " * 9 + "das?", DU), ("Glaubst du " + "testest " * 16 + "das?", SIE)):
+        links = [(0, number) for number in range(len(find_words(draft)))]
+        assert readdress("you", draft, links, to)
+    assert combinations <= 10_000
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docflat.editing.antecedents import Antecedents
+from docflat.editing.antecedents import Antecedents, Nouns
 from docflat.editing.german import NOUNS
 
 
@@ -14,6 +14,20 @@ from docflat.editing.german import NOUNS
 )
 def test_a_compound_has_the_gender_of_its_end(noun: str, gender: str) -> None:
     assert NOUNS.gender(noun) == gender
+
+
+def test_of_an_endless_word_only_the_end_is_looked_up() -> None:
+    asked = []
+
+    class Genders(dict[str, str]):
+        def __contains__(self, noun: object) -> bool:
+            asked.append(noun)
+            return False
+
+    nouns = Nouns("endless", frozenset(), {})
+    nouns.__dict__["genders"] = Genders()
+    assert nouns.gender("Q" * 3_000) == ""
+    assert 10 < len(asked) < 100
 
 
 def test_nouns_before_a_pronoun_speak_for_its_gender() -> None:
