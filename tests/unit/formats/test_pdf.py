@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import docx
@@ -15,7 +17,7 @@ from pdf_files import Line, block, pdf
 pypdfium2 = pytest.importorskip("pypdfium2")
 
 from docflat.formats import find_format  # noqa: E402
-from docflat.formats.pdf import reader  # noqa: E402
+from docflat.formats.pdf import paragraphs, reader, reading_order  # noqa: E402
 from docflat.support.errors import InputError  # noqa: E402
 from docflat.translation.files import translate_segments  # noqa: E402
 from stubs import Stub  # noqa: E402
@@ -215,3 +217,45 @@ def test_without_pypdfium2_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     with pytest.raises(InputError, match=r"pip install 'docflat\[pdf\]'"):
         find_format("x.pdf").read(pdf(REPORT), "x.pdf")
     assert sys.executable
+
+
+def test_the_folder_that_one_stands_in_is_not_imported_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "statistics.py").write_text("raise SystemExit")
+    (tmp_path / "ctypes.py").write_text("raise SystemExit")
+    (tmp_path / "docflat.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    assert listed(pdf([(60, 700, 10, "One sentence.")])) == [("Normal", "One sentence.")]
+
+
+def test_a_page_of_a_thousand_columns_is_read_to_its_end() -> None:
+    lines = [
+        reading_order.Line(
+            2.0 * column, 2.0 * column + 1, 100 - 2.0 * row, 1.0, [("letters of a column", False, False)]
+        )
+        for column in range(1_100)
+        for row in range(3)
+    ]
+    blocks = reading_order.order_lines(lines)
+    assert "".join(line.text for block in blocks for line in block).count("letters of a column") == len(lines)
+
+
+def test_a_text_without_ends_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = 0
+
+    def search(pattern: str, text: str) -> Any:
+        nonlocal searched
+        searched += len(text)
+        return re.search(pattern, text)
+
+    monkeypatch.setattr(
+        paragraphs, "re", SimpleNamespace(search=search, match=re.match, findall=re.findall, sub=re.sub)
+    )
+    monkeypatch.setattr(paragraphs, "_SENTENCE_END", SimpleNamespace(search=lambda text: search(r"[.]$", text)))
+    words = "words without an end and of no capital"
+    pages = [
+        paragraphs.Page(600, 800, [reading_order.Line(50, 400, 400, 10, [(words, False, False)], n)])
+        for n in range(300)
+    ]
+    (whole,) = paragraphs.find_paragraphs(pages)
+    assert whole.text == " ".join([words] * 300)
+    assert searched < 10 * len(whole.text)

@@ -1,6 +1,6 @@
 """The letters of a PDF, in lines as they were drawn: a program of its own, as PDFium may stop or never end.
 
-    python -m docflat.formats.pdf.extract < file.pdf
+    python extract.py < file.pdf
 
 It writes JSON: {"pages": [...]}, each page with its lines, or {"error": "why it cannot be read"}.
 """

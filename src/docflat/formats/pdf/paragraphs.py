@@ -20,6 +20,7 @@ _ACCENTS = {"¨": "\u0308", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¸"
 _ACCENT = re.compile(r"[¨´ˆ˜¸] ?[A-Za-zı]")
 _MOST_NOTES = 8
 _LONGEST_HEADING = 200
+_LONGEST_WORD = 100  # letters of one that may be divided
 _EDGE = 0.13  # of a page's height: where headers and footers are
 _DIGITS = re.compile(r"\d+")
 
@@ -169,16 +170,17 @@ def _cut(runs: Sequence[Run], start: int) -> list[Run]:
 
 def _joined(lines: Iterable[Sequence[Run]], words: Counter[str]) -> list[Run]:
     """The runs of lines, as one text: words that were divided are put together."""
-    runs: list[Run] = []
+    runs: list[tuple[list[str], bool, bool]] = []
     for line in lines:
         for number, (text, bold, italic) in enumerate(line):
             if runs and not number:
-                _join(runs, text, words)
+                runs[-1][0][-1] = _before(text, runs[-1][0][-1], words)
             if runs and runs[-1][1:] == (bold, italic):
-                runs[-1] = (runs[-1][0] + text, bold, italic)
+                runs[-1][0].append(text)
             else:
-                runs.append((text, bold, italic))
-    return [(_with_accents(re.sub("[\x02\ufffe\u00ad]", "", text)), bold, italic) for text, bold, italic in runs]
+                runs.append(([text], bold, italic))
+    whole = [(re.sub("[\x02\ufffe\u00ad]", "", "".join(texts)), bold, italic) for texts, bold, italic in runs]
+    return [(_with_accents(text), bold, italic) for text, bold, italic in whole]
 
 
 def _with_accents(text: str) -> str:
@@ -192,11 +194,10 @@ def _composed(pair: str) -> str:
     return whole if len(whole) == 1 else pair
 
 
-def _join(runs: list[Run], after: str, words: Counter[str]) -> None:
-    """Put what belongs between two lines at the end of the first."""
-    text, bold, italic = runs[-1]
+def _before(after: str, text: str, words: Counter[str]) -> str:
+    """The end of a line with what belongs between it and the next one."""
     text = text.rstrip()
-    before = re.search(r"([\w-]+)[^\w\s]$", text)
+    before = re.search(r"([\w-]+)[^\w\s]$", text[-_LONGEST_WORD:])
     first = re.match(r"[\w-]+", after)
     if text.endswith(_HYPHENS) and before and first and after[:1].islower():
         whole, parted = before[1] + first[0], f"{before[1]}-{first[0]}"
@@ -204,22 +205,28 @@ def _join(runs: list[Run], after: str, words: Counter[str]) -> None:
         text = text if keeps else text[:-1]
     elif text and not text.endswith(_HYPHENS[2:]):
         text += " " if not text.endswith(("-", "/")) or after[:1].isspace() else ""
-    runs[-1] = (text, bold, italic)
+    return text
 
 
 def _over_pages(paragraphs: Iterable[Paragraph], words: Counter[str]) -> Iterator[Paragraph]:
     """Paragraphs that go on in the next column or on the next page are one; notes that stand between come after it."""
-    last: Paragraph | None = None
+    parts: list[Paragraph] = []  # of one, the last with the size and kind of the first
     notes: list[Paragraph] = []
     for paragraph in paragraphs:
-        if last is not None and _goes_on(last, paragraph):
-            last = replace(last, runs=_joined([last.runs, paragraph.runs], words))
-        elif last is not None and _is_open(last) and paragraph.size < 0.95 * last.size and len(notes) < _MOST_NOTES:
+        if parts and _goes_on(parts[-1], paragraph):
+            parts.append(replace(parts[0], runs=paragraph.runs))
+        elif parts and _is_open(parts[-1]) and paragraph.size < 0.95 * parts[0].size and len(notes) < _MOST_NOTES:
             notes.append(paragraph)
         else:
-            yield from [last, *notes] if last is not None else []
-            last, notes = paragraph, []
-    yield from [last, *notes] if last is not None else []
+            yield from [*_whole(parts, words), *notes]
+            parts, notes = [paragraph], []
+    yield from [*_whole(parts, words), *notes]
+
+
+def _whole(parts: Sequence[Paragraph], words: Counter[str]) -> list[Paragraph]:
+    if len(parts) < 2:
+        return list(parts)
+    return [replace(parts[0], runs=_joined([part.runs for part in parts], words))]
 
 
 def _is_open(paragraph: Paragraph) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from docflat.formats.office.docx import Docx
@@ -55,7 +56,8 @@ class Pdf:
 
 def extract(data: bytes, file: str) -> dict[str, Any]:
     """The lines of all pages, read by a process that may be stopped: PDFium is a large program of C++."""
-    command = [sys.executable, "-m", "docflat.formats.pdf.extract"]
+    # By its path: with -m Python would import what lies in the current folder, which may be anybody's.
+    command = [sys.executable, str(Path(__file__).with_name("extract.py"))]
     try:
         done = subprocess.run(command, input=data, capture_output=True, timeout=MOST_SECONDS, check=False)
     except subprocess.TimeoutExpired:

@@ -36,14 +36,15 @@ Block = list[Line]  # of one column
 _GUTTER = 0.9  # font sizes between columns
 _BELOW = 0.8  # font sizes of white above what is no column any more
 _LEAST_ROWS = 3  # that say where a column ends
+_MOST_COLUMNS = 20  # beside each other; what has more is no page of prose
 _WORDS = 14  # letters of a line in the middle; what is shorter are cells of a table
 
 
-def order_lines(lines: Sequence[Line]) -> list[Block]:
-    """Blocks of lines, each from top to bottom."""
+def order_lines(lines: Sequence[Line], most: int = _MOST_COLUMNS) -> list[Block]:
+    """Blocks of lines, each from top to bottom; most: columns."""
     rows = list(_rows(lines))
     edge = _find_edge(rows)
-    if edge is None:
+    if edge is None or most == 1:
         return [[_join(row) for row in rows]]
     blocks: list[Block] = []
     for crosses, group in groupby(rows, lambda row: any(line.x0 < edge < line.x1 for line in row)):
@@ -52,7 +53,7 @@ def order_lines(lines: Sequence[Line]) -> list[Block]:
         columns = inside[: len(inside) - len(after)]
         left, right = ([line for row in columns for line in row if (line.x0 > edge) == side] for side in (False, True))
         if not crosses and left and right and _is_prose(columns):
-            blocks += [*order_lines(left), *order_lines(right)]
+            blocks += [*order_lines(left, most - 1), *order_lines(right, most - 1)]
         else:
             blocks.append([_join(row) for row in columns])
         blocks += [[_join(row) for row in after]] if after else []
