@@ -6,12 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from docflat.bulk.settings import Settings
 from docflat.data.documents import BITEXTS, kind_of
-from docflat.formats import FORMATS
+from docflat.formats import FORMATS, WRITTEN_AS
 from docflat.formats.recognition import check_lines, has_format
 from docflat.support.errors import InputError
 from docflat.translation.provenance import original_of
@@ -60,10 +60,11 @@ def find_sources(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[
         for path, name in _walk(start, out, settings, skipped):
             if path.is_symlink():
                 _check_outside(path, out)
-            if name in named:
-                raise InputError(f"its translation would have the name of that of {named[name]}: {name}", path)
-            named[name] = path
             kind = _kind(path, settings)
+            written = output_name(name) if kind == FILES else name
+            if written in named:
+                raise InputError(f"its translation would have the name of that of {named[written]}: {written}", path)
+            named[written] = path
             if kind == "text" and not settings.lines and settings.boundaries == "auto":
                 check_lines(path)
             if kind == FILES:
@@ -75,6 +76,11 @@ def find_sources(paths: Sequence[Path], out: Path, settings: Settings) -> tuple[
     if not sources and not files:
         raise InputError("nothing to translate", paths[0])
     return sources, files, skipped
+
+
+def output_name(name: str) -> str:
+    """Of the translation of a file of a format: the same; one that is written as another kind has its ending behind."""
+    return name + WRITTEN_AS.get(PurePosixPath(name).suffix.lower(), "")
 
 
 def _check_outside(path: Path, out: Path) -> None:

@@ -18,7 +18,7 @@ from docflat.bulk.readers.documents import Failure, Reader, Translation
 from docflat.bulk.receipts import Receipt, read_receipt
 from docflat.bulk.settings import Settings
 from docflat.bulk.shards import Shard
-from docflat.formats import WRITTEN_AS
+from docflat.bulk.sources import output_name
 
 
 class TranslateShard:
@@ -82,8 +82,7 @@ class TranslateShard:
     def _files(self, shard: Shard, diary: Diary | None) -> Sequence[Translation]:
         """Files that become files of the same names; one that is written as another kind, with its ending behind."""
         root = self.plan.out / "files"
-        endings = [WRITTEN_AS.get(Path(name).suffix.lower(), "") for name, _, _, _ in shard.files]
-        todo = [(Path(file[1]), root / (file[0] + end)) for file, end in zip(shard.files, endings, strict=True)]
+        todo = [(Path(path), root / output_name(name)) for name, path, _, _ in shard.files]
         if diary is None:
             results = self.translator.translate_files(todo)
         else:

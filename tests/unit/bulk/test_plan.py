@@ -113,6 +113,15 @@ def test_changed_files_of_a_folder_are_named(tmp_path: Path, make: Make):
         make([folder], tmp_path / "out")
 
 
+def test_a_pdf_and_a_word_file_whose_translations_have_one_name_are_refused(tmp_path: Path, make: Make):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a.pdf", "a.pdf.docx"):
+        (folder / name).write_bytes(b"any")
+    with pytest.raises(InputError, match=r"its translation would have the name of that of .*a\.pdf: a\.pdf\.docx"):
+        make([folder], tmp_path / "out")
+
+
 def test_two_inputs_of_one_name_are_refused(tmp_path: Path, make: Make):
     paths = []
     for folder in ("one", "two"):
