@@ -141,9 +141,9 @@ class Translator:
     def candidates(self, sentences: Sequence[str], n_best: int = 5, **settings: Any) -> list[list[Candidate]]:
         """The best translations of each sentence of a document, the best first, with their scores.
 
-        The first is what `translate` writes with the same beam; of a sentence that is too long to be translated in one piece it is the
-        only one. In the modes edit and two-pass the others are those of the search that wrote the first. n_best: a
-        beam that is not chosen is at least as wide. Settings are those of `translate_documents`.
+        The first is what `translate` writes with the same beam; of a sentence that is too long to be translated in one
+        piece it is the only one. In the modes edit and two-pass the others are those of the search that wrote the
+        first. n_best: a beam that is not chosen is at least as wide. Settings are those of `translate_documents`.
         """
         return next(self.candidates_of_documents([sentences], n_best=n_best, **settings))
 
