@@ -67,6 +67,13 @@ GERMAN = {
     ),
     # PDF
     "is no PDF": "ist kein PDF",
+    "is no PDF, or is broken": "ist kein PDF, oder beschädigt",
+    "is encrypted; save it without a password": "ist verschlüsselt; bitte ohne Passwort speichern",
+    "has {} pages; {} are the most": "hat {0} Seiten; höchstens {1} sind erlaubt",
+    "has more than {} letters": "hat mehr als {0} Buchstaben",
+    "cannot be read: it is broken, or needs too much memory or time": (
+        "ist nicht lesbar: beschädigt, oder es braucht zu viel Speicher oder Zeit"
+    ),
     "has no pages": "hat keine Seiten",
     "has no text: {}; a program for recognition of text (OCR) may help": (
         "hat keinen Text: {0}; ein Programm zur Texterkennung (OCR) kann helfen"
@@ -125,7 +132,7 @@ GERMAN = {
     "is no TMX: it has no <tmx> with a <header>": "ist kein TMX: <tmx> mit einem <header> fehlt",
     "nothing says into which language: --target-language does": "nichts sagt, in welche Sprache",
     "has no unit with a text in its source language": "hat keine Einheit mit einem Text in der Ausgangssprache",
-    "is not XLIFF 1.2 or 2.0": "ist kein XLIFF 1.2 oder 2.0",
+    "is not XLIFF 1.x or 2.x": "ist kein XLIFF 1.x oder 2.x",
     "a {} without a source": "ein {0} ohne source",
     (
         "is YAML, but neither its first key nor its name is a language (en:, x.en.yaml), so nothing says that it holds "
@@ -170,6 +177,8 @@ GERMAN = {
 # What is named within others: why text was kept, and what libraries say of a file.
 INNER = {
     "it has no text": "sie hat keinen Text",
+    "its pages have none": "auf seinen Seiten ist keiner",
+    "its pages are pictures, as of a scanner": "seine Seiten sind Bilder, wie von einem Scanner",
     "no letters": "keine Buchstaben",
     "too many formatted parts": "zu viele formatierte Teile",
     "longer than {} characters": "länger als {0} Zeichen",

@@ -228,7 +228,7 @@ ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "b">]><tmx/>'
         ("a.po", 'msgid "a"\nmsgstr ""\n', "a.po: no sentences in this file"),
         ("a.po", "", "a.po: no sentences in this file"),
         ("a.xlf", "", "is not XML"),
-        ("a.xlf", "<tmx/>", "a.xlf: is not XLIFF 1.2 or 2.0"),
+        ("a.xlf", "<tmx/>", "a.xlf: is not XLIFF 1.x or 2.x"),
         ("a.xlf", ENTITIES, "document type declaration"),
     ],
 )

@@ -40,8 +40,9 @@ def said(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        if node.func.id == "InputError":
-            yield template(node.args[0])
+        if node.func.id in ("InputError", "Unreadable"):
+            text = node.args[0]
+            yield from map(template, (text.body, text.orelse) if isinstance(text, ast.IfExp) else (text,))
         elif node.func.id == "Problem":
             yield from (template(keyword.value) for keyword in node.keywords if keyword.arg == "reason")
 
@@ -79,6 +80,10 @@ NESTED = {
     "entry 3: a second translation of a term": "Eintrag 3: eine zweite Übersetzung eines Begriffs",
     "no text under the keys title, text; --keys names others": (
         "kein Text unter den Schlüsseln title, text; keys nennt andere"
+    ),
+    "has no text: its pages are pictures, as of a scanner; a program for recognition of text (OCR) may help": (
+        "hat keinen Text: seine Seiten sind Bilder, wie von einem Scanner; ein Programm zur Texterkennung (OCR) kann "
+        "helfen"
     ),
     "what nobody knows": "what nobody knows",
 }
