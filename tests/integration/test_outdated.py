@@ -125,7 +125,9 @@ def test_what_others_wrote_is_kept(translate: Translate, capsys: Capture):
     Path("out").mkdir()
     Path("out/a.txt").write_text("by hand")
     assert translate("in", "-o", "out/") == 0
-    kept = "in/a.txt was not translated: out/a.txt is there already, by other hands (--force replaces it)"
+    kept = (
+        "in/a.txt was not translated: out/a.txt is there already, and docflat has no note of it (--force replaces it)"
+    )
     assert capsys.readouterr().err == f"docflat: warning: {kept}\n"
     assert outputs() == {"a.txt": "by hand", "b.md": "ONE"}
     for file in ("in/a.txt", "in/b.md"):

@@ -72,14 +72,19 @@ def add_model(parser: ArgumentParser) -> None:
 
 def add_machine(parser: ArgumentParser) -> None:
     """What a model runs on, and in which precision."""
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any")
-    precision = "int8: several times as fast on a CPU (default: bf16 on a GPU; on a CPU as the model is stored)"
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="where to compute (default: a GPU if there is one)",
+    )
+    precision = "how to compute; int8 is several times as fast on a CPU (default: bf16 on a GPU; on a CPU as stored)"
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16", "int8"), default="auto", help=precision)
     parser.add_argument("--threads", type=whole(1), metavar="N", help="threads on the CPU (default: all cores)")
 
 
 def add_engine(parser: ArgumentParser) -> None:
-    engine = "onnx: on a CPU, some systems, needs no torch; torch: everything (default: onnx where it can, else torch)"
+    engine = "onnx: runs some systems on a CPU, without torch; torch: runs all (default: onnx where it can, else torch)"
     parser.add_argument("--engine", choices=("auto", "onnx", "torch"), default="auto", help=engine)
 
 

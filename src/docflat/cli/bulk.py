@@ -36,33 +36,46 @@ def _add_documents(parser: ArgumentParser) -> None:
     group.add_argument(
         "--target-key", default="target", metavar="NAME", help="field or column of the translation (default: target)"
     )
-    group.add_argument("--lines", action="store_true", help="every file of text is one of a sentence a line")
+    group.add_argument("--lines", action="store_true", help="every text file has a sentence a line")
     add_boundaries(parser)
     group.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line of the input")
     group.add_argument("--starts", type=Path, metavar="FILE", help="the lines of the input that start documents")
     group.add_argument(
-        "--source-language", default="en", metavar="CODE", help="whose rules split text into sentences (default: en)"
+        "--source-language",
+        default="en",
+        metavar="CODE",
+        help="split sentences by the rules of this language (default: en)",
     )
     group.add_argument("--keys", type=names, metavar="A,B", help="of JSON and YAML files: what to translate")
-    group.add_argument("--columns", type=names, metavar="A,B", help="of .csv files: names or numbers of columns")
-    group.add_argument("--target-language", metavar="CODE", help="what HTML, PO and XLIFF files name")
-    group.add_argument("--keep-terms", type=Path, metavar="FILE", help="terms that stay as they are, one a line")
-    group.add_argument("--glossary", type=Path, metavar="FILE", help="a term, a tab and its translation a line")
+    group.add_argument(
+        "--columns", type=names, metavar="A,B", help="of .csv files: which columns to translate, by name or number"
+    )
+    group.add_argument("--target-language", metavar="CODE", help="mark HTML, PO and XLIFF files with this language")
+    group.add_argument(
+        "--keep-terms", type=Path, metavar="FILE", help="a file of terms to leave as they are, one a line"
+    )
+    group.add_argument(
+        "--glossary", type=Path, metavar="FILE", help="a file of terms; each line is a term, a tab and its translation"
+    )
 
 
 def _add_work(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("work")
     engine = "local: processes of this machine (default); ray: Ray Data, here or on a cluster"
     group.add_argument("--engine", choices=("local", "ray"), default="local", help=engine)
-    group.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster; auto: the one of this machine")
+    group.add_argument(
+        "--address", metavar="HOST:PORT", help="address of a Ray cluster; auto: the cluster that runs on this machine"
+    )
     workers = "processes or actors (default: what the cores, or the GPUs of Ray, are enough for)"
     group.add_argument("--workers", type=whole(1), metavar="N", help=workers)
-    slice_ = "only every n-th shard, from the i-th: for arrays of jobs that share OUT"
+    slice_ = "translate only every N-th shard, from the I-th on; for arrays of jobs that share OUT"
     group.add_argument("--slice", type=_slice, default=(1, 1), metavar="I/N", help=slice_)
-    add_number(group, "--shard-size", 256 << 10, "characters of a shard, which a kill costs at most", least=1)
+    add_number(
+        group, "--shard-size", 256 << 10, "characters of a shard; a kill loses one shard a worker at most", least=1
+    )
     group.add_argument("--plan-only", action="store_true", help="make the plan and stop")
     group.add_argument("--force", action="store_true", help="remove what an earlier run has left in OUT")
-    group.add_argument("--retry-failed", action="store_true", help="do shards with failures again")
+    group.add_argument("--retry-failed", action="store_true", help="translate shards with failures again")
 
 
 def _add_decoding(parser: ArgumentParser) -> None:

@@ -23,33 +23,46 @@ def arguments(parser: ArgumentParser) -> None:
     what = "contrastive set: ContraPro, Bawden et al., Voita et al., or JSON lines (docs/contrast.md)"
     parser.add_argument("set", type=Path, metavar="SET", help=what)
     add_model(parser)
-    parser.add_argument("--documents", type=Path, metavar="FOLDER", help="the documents of ContraPro's own JSON")
-    parser.add_argument("--by", type=names, metavar="A,B", help="fields to tell apart (default: pronoun,distance)")
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder of documents that ContraPro's original JSON refers to",
+    )
+    parser.add_argument(
+        "--by", type=names, metavar="A,B", help="count by these fields of the examples (default: pronoun,distance)"
+    )
     parser.add_argument(
         "--context",
         choices=("gold", "none", "first-pass", "random"),
         default="gold",
-        help="that of the set; none; translated by the model; that of another example (default: gold)",
+        help="the target context; gold: the set's; none: no context; first-pass: the model translates it; random: "
+        "another example's (default: gold)",
     )
     company = "sentences that stand before each example in its batch, for systems that read the batch"
     add_number(parser, "--company", 0, company, least=0)
-    whose = "other examples, drawn at random (irrelevant global context, as in the paper), or those of its own context"
+    whose = (
+        "which sentences --company takes; others: of other examples, at random (irrelevant global context, as in the "
+    )
+    whose += "paper); document: of the example's context"
     parser.add_argument("--company-of", choices=("others", "document"), default="others", help=whose)
     parser.add_argument(
         "--generate",
         action="store_true",
-        help="translate, and look for the word that tells the right translation from the others",
+        help="translate each example, and count how often the translation has the word that only the right one has",
     )
     mode = (
         "with --generate: translate source context and sentence as `docflat translate --mode` does a document (default:"
         " only the sentence, after the context of the set)"
     )
     parser.add_argument("--mode", choices=("edit", "two-pass", "sequential", "stream", "sentence"), help=mode)
-    what = "write what each example got as JSON lines: scores, or with --generate its translation"
+    what = "write JSON lines to FILE, with the scores of each example, or its translation with --generate"
     parser.add_argument("--scores", type=Path, metavar="FILE", help=what)
     add_force(parser, "the file of --scores if it is there")
-    parser.add_argument("--limit", type=whole(1), metavar="N", help="examples, drawn at random (default: all)")
-    add_number(parser, "--seed", 1, "of --limit and of random contexts", least=0)
+    parser.add_argument(
+        "--limit", type=whole(1), metavar="N", help="take only N examples, drawn at random (default: all)"
+    )
+    add_number(parser, "--seed", 1, "seed of --limit and of random contexts", least=0)
     beam = "hypotheses a sentence, where the model translates (default: 5, in mode edit 3)"
     parser.add_argument("--beam", type=whole(1), metavar="N", help=beam)
     add_json(parser)

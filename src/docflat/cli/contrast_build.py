@@ -26,14 +26,18 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="JSONL file to write")
     add_force(parser)
     add_number(parser, "--context", 3, "sentences of context to keep (with --words: 20)", least=0)
-    balance = "as many examples of er, sie and es; with --words as many of the usual translation as of others"
+    balance = "take as many examples of er as of sie and es; with --words as many of the usual translation as of others"
     parser.add_argument("--balance", action="store_true", help=balance)
-    parser.add_argument("--words", action="store_true", help="nouns as the document translated them before")
+    parser.add_argument(
+        "--words",
+        action="store_true",
+        help="make a set of nouns instead, which must be translated as earlier in the document",
+    )
     for side in ("source", "target"):
         learn = f"{side} sides of other text to learn translations of nouns from, for --words"
         parser.add_argument(f"--learn-{side}", nargs="+", type=Path, metavar="FILE", help=learn)
     parser.add_argument("--limit", type=whole(1), metavar="N", help="examples to keep, at most, drawn at random")
-    add_number(parser, "--seed", 1, "of the draw", least=0)
+    add_number(parser, "--seed", 1, "seed of the random choice", least=0)
     add_json(parser)
 
 

@@ -34,16 +34,20 @@ def arguments(parser: ArgumentParser) -> None:
     out = "file to write (default: DRAFT with .edited before its ending)"
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", help=out)
     parser.add_argument("--lines", action="store_true", help="both files are text, a sentence a line")
-    parser.add_argument("--from", dest="source_language", default="en", metavar="CODE", help="default: en")
-    parser.add_argument("--to", dest="target_language", default="de", metavar="CODE", help="default: de")
+    parser.add_argument(
+        "--from", dest="source_language", default="en", metavar="CODE", help="the source language (default: en)"
+    )
+    parser.add_argument(
+        "--to", dest="target_language", default="de", metavar="CODE", help="the target language (default: de)"
+    )
     certainty = (
-        "change a pronoun where this is the least probability of being right (default: 0.65; 0.8 where few pronouns "
-        "seem to be wrong)"
+        "change a pronoun only if the change is right with at least this probability (default: 0.65; 0.8 where few "
+        "pronouns seem to be wrong)"
     )
     parser.add_argument("--certainty", type=_probability, metavar="P", help=certainty)
-    only = "what is edited, of pronouns,address,names (default: all; address is how a document says you)"
+    only = "edit only these of pronouns,address,names; address: how a document says you (default: all)"
     parser.add_argument("--only", type=lambda text: tuple(text.split(",")), metavar="LIST", help=only)
-    formality = "how you is said in all sentences (default: as in most of each document, where most agree)"
+    formality = "which form of you all sentences get (default: that of most sentences of a document, where most agree)"
     parser.add_argument("--formality", choices=("majority", "formal", "informal"), help=formality)
     add_force(parser)
     add_model_folder(parser)

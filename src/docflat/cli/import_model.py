@@ -26,13 +26,16 @@ def arguments(parser: ArgumentParser) -> None:
         help="folder to write (default: among the imported models, by its name)",
     )
     parser.add_argument(
-        "--languages", nargs=2, metavar=("SOURCE", "TARGET"), help="such as en fr, where its own files do not say"
+        "--languages",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="its languages, such as en fr, if its files do not say them",
     )
     parser.add_argument(
         "--precision",
         choices=("int8", "fp32"),
         default="int8",
-        help="of the weights that are written: int8 is a quarter of the size and faster (default: %(default)s)",
+        help="precision of the weights to write; int8 is a quarter of the size and faster (default: %(default)s)",
     )
     parser.add_argument("--force", action="store_true", help="replace the folder if it is there")
 

@@ -39,14 +39,25 @@ def arguments(parser: ArgumentParser) -> None:
         default=[],
         help="parts (source files by name, or globs) of sentences without documents: each line stands alone",
     )
-    parser.add_argument("--clean", action="store_true", help="leave bad pairs out of training: see docs/data.md")
-    parser.add_argument("--exclude", **_FILES, help="text files, such as test sets: their sentences are no source")
+    parser.add_argument(
+        "--clean", action="store_true", help="leave bad sentence pairs out of training; docs/data.md says which"
+    )
+    parser.add_argument(
+        "--exclude",
+        **_FILES,
+        help="text files, such as test sets; training leaves out pairs whose source sentence is in them",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
     add_number(parser, "--vocabulary", 32000, "subwords to learn")
     add_number(parser, "--index-tokens", 256, "tokens that count the sentences of a document")
     add_number(parser, "--learn-from", 1_000_000, "sentence pairs to learn subwords from, at most")
-    parser.add_argument("--moses", nargs=2, metavar=("SRC", "TGT"), help="tokenise with Moses first: en de")
-    subwords = "a tokenizer.json to use, or that of a model folder; none is learned (en-de: the model we ship)"
+    parser.add_argument(
+        "--moses",
+        nargs=2,
+        metavar=("SRC", "TGT"),
+        help="tokenise with Moses first, by the rules of these languages, such as en de",
+    )
+    subwords = "use this tokenizer.json, or that of a model folder, and learn no subwords (en-de: docflat's own model)"
     parser.add_argument("--tokenizer", type=model_folder, metavar="FILE", help=subwords)
     parser.add_argument("--force", action="store_true", help="replace what an earlier prepare wrote to DIR")
     add_json(parser)
@@ -131,10 +142,14 @@ def add_pairs(parser: ArgumentParser) -> None:
     parser.add_argument("--target", **_FILES, help="target sides, in the order of the sources")
     parser.add_argument("--docids", **_FILES, help="a docid for each line, in the order of the sources")
     parser.add_argument("--starts", **_FILES, help="the lines where documents start, in the order of the sources")
-    languages = "the languages, of text that does not say; which of TMX, PO and XLIFF files: en de"
+    languages = "source and target language, such as en de; TMX, PO and XLIFF files: which languages to take"
     parser.add_argument("--languages", nargs=2, metavar=("SRC", "TGT"), help=languages)
-    parser.add_argument("--from", dest="source_language", metavar="CODE", help="the first of --languages")
-    parser.add_argument("--to", dest="target_language", metavar="CODE", help="the second of --languages")
+    parser.add_argument(
+        "--from", dest="source_language", metavar="CODE", help="the source language, as the first of --languages"
+    )
+    parser.add_argument(
+        "--to", dest="target_language", metavar="CODE", help="the target language, as the second of --languages"
+    )
 
 
 def pairs(arguments: Namespace, prefix: str = "") -> list[FilePair]:

@@ -27,8 +27,8 @@ ACTIONS = ("plan", "run", "report")
 
 def arguments(parser: ArgumentParser) -> None:
     action = (
-        "plan: list the jobs with what they cost; run: run them (the default); report: write the report again, if"
-        " the --data are here with new scores of kept translations and the tests of significance that a budget left out"
+        "plan: list the jobs with what they cost; run: run them (the default); report: write the report again;"
+        " if the --data are here, it scores stored translations anew and runs significance tests that a budget left out"
     )
     parser.add_argument("action", nargs="?", metavar="plan|run|report", help=action)
     setting = (
@@ -40,18 +40,22 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/reproduce"), metavar="DIR", help=out)
     data = "folders ted, news and europarl of `docflat prepare`, each with test.en and test.de (default: %(default)s)"
     parser.add_argument("--data", type=Path, default=Path("prepared"), metavar="DIR", help=data)
-    recipes = "a folder of recipes that come before those of docflat of the same name"
+    recipes = "a folder of recipes; one replaces docflat's recipe of the same name"
     parser.add_argument("--recipes", type=Path, metavar="DIR", help=recipes)
-    select = "table1 to table6, company, discourse, elsewhere, distance, context, batch, abd, speed (default: all)"
+    select = (
+        "which of table1 to table6, company, discourse, elsewhere, distance, context, batch, abd, speed (default: all)"
+    )
     parser.add_argument("--select", type=names, default=[], metavar="A,B", help=select)
-    parser.add_argument("--systems", type=names, default=[], metavar="A,B", help="only their numbers (default: all)")
-    datasets = "any folders of --data, such as europarl: all tables of them (default: what the paper has)"
+    parser.add_argument(
+        "--systems", type=names, default=[], metavar="A,B", help="measure only these systems (default: all)"
+    )
+    datasets = "measure all tables on these folders of --data, such as europarl (default: as in the paper)"
     parser.add_argument("--datasets", type=names, default=[], metavar="A,B", help=datasets)
-    languages = "the ends of the names of the test files: test.SOURCE and test.TARGET (default: en de)"
+    languages = "the languages; the test files are called test.SOURCE and test.TARGET (default: en de)"
     parser.add_argument("--languages", nargs=2, default=["en", "de"], metavar=("SOURCE", "TARGET"), help=languages)
     often = (
-        "train everything so often, or with these seeds only; the report has mean, standard deviation and tests over"
-        " seeds (default: 1)"
+        "N: train everything with seeds 1 to N; N-M: only with these seeds; the report has mean, standard deviation"
+        " and tests over seeds (default: 1)"
     )
     parser.add_argument("--seeds", type=seeds, default=Seeds(1, 1), metavar="N|N-M", help=often)
     budget = "stop after this time, such as 25m or 2h; the next call goes on from there (default: no end)"
@@ -60,11 +64,13 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--scale", choices=("full", "tiny"), default="full", help=scale)
     jobs = "trainings at a time (default: as many as there are GPUs, or 1); with more, no speed is measured"
     parser.add_argument("--jobs", type=whole(1), metavar="N", help=jobs)
-    global_context = "what is seen of other sentences' translations in decoding (default: partial, as the paper)"
+    global_context = "as docflat translate --help says; here the default is partial, as in the paper"
     parser.add_argument("--global-context", choices=("partial", "first-pass"), default="partial", help=global_context)
     parser.add_argument("--beam", type=whole(1), default=5, metavar="N", help="hypotheses a sentence (default: 5)")
     parser.add_argument("--comet-model", metavar="NAME", help="a COMET checkpoint (default: none, and no COMET)")
-    parser.add_argument("--commit", metavar="ID", help="of the code, for the results (default: what git says)")
+    parser.add_argument(
+        "--commit", metavar="ID", help="note this commit of the code with the results (default: what git says)"
+    )
     add_json(parser)
     parser.add_argument("--worker", action="store_true", help=SUPPRESS)
     parser.add_argument("--shared", action="store_true", help=SUPPRESS)

@@ -22,13 +22,19 @@ def arguments(parser: ArgumentParser) -> None:
         "--model",
         action="append",
         metavar="MODEL",
-        help="a model folder named by its languages, or en-de=FOLDER; several times for several (default: en-de)",
+        help="a model folder whose name is its languages, or en-de=FOLDER; once for each model (default: en-de)",
     )
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
     parser.add_argument(
-        "--port", type=whole(0, 65535), default=5000, metavar="N", help="default: 5000; 0: any that is free"
+        "--port",
+        type=whole(0, 65535),
+        default=5000,
+        metavar="N",
+        help="port to listen on; 0: any free port (default: 5000)",
     )
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="where jobs and their files are kept")
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="the folder in which the server stores jobs and their files"
+    )
     _add_work(parser)
     _add_access(parser)
 
@@ -40,30 +46,34 @@ def _add_work(parser: ArgumentParser) -> None:
         text = f"{help} (default: %(default)s)"
         group.add_argument(name, type=whole(least), default=default, metavar="N", help=text)
 
-    add("--text-processes", 1, "processes for texts, which somebody waits for")
-    add("--document-processes", 1, "processes for files, which have lower priority")
+    add("--text-processes", 1, "processes that translate texts, for which somebody waits")
+    add("--document-processes", 1, "processes that translate files, with lower priority")
     add("--threads", 0, "threads of each process; 0: as many as there are cores", 0)
-    add("--max-characters", 50_000, "of a request of texts")
-    add("--max-upload", 64, "MiB of a file")
-    add("--max-files", 20, "files of a job")
-    add("--max-text-wait", 20, "seconds of work that may wait; then texts are refused for a while")
-    add("--max-document-wait", 4 * 3600, "the same for files")
+    add("--max-characters", 50_000, "characters of one request, at most")
+    add("--max-upload", 64, "MiB of one file, at most")
+    add("--max-files", 20, "files of one job, at most")
+    add("--max-text-wait", 20, "refuse texts while the work that waits takes more seconds than this")
+    add("--max-document-wait", 4 * 3600, "refuse files while the work that waits takes more seconds than this")
     add("--retention", 24, "hours that files are kept after their translation")
-    add("--max-sessions", 1000, "of /s/NAME, of which each is forgotten after an hour")
+    add("--max-sessions", 1000, "sessions (/s/NAME) at a time; the server forgets each after an hour")
     add("--rate", 0, "requests a minute of one key or address; 0: any number", 0)
-    add("--max-connections", 1000, "open at a time")
+    add("--max-connections", 1000, "connections open at a time")
 
 
 def _add_access(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("who may use it")
-    group.add_argument("--keys", type=Path, metavar="FILE", help="ask for a key; this file has their names and hashes")
+    group.add_argument(
+        "--keys", type=Path, metavar="FILE", help="ask clients for a key; FILE has the names and hashes of the keys"
+    )
     group.add_argument("--new-key", metavar="NAME", help="add a key to the file of --keys, print it, and end")
     for name, what in (
         ("--allow-host", "a name that this server answers to, beside localhost, --host and addresses"),
         ("--origin", "https://...: a site whose pages may use the API from a browser"),
     ):
         group.add_argument(name, action="append", default=[], metavar=name[2:].rpartition("-")[2].upper(), help=what)
-    group.add_argument("--root-path", default="", metavar="/PATH", help="where a proxy has put this server")
+    group.add_argument(
+        "--root-path", default="", metavar="/PATH", help="the path under which a proxy shows this server"
+    )
     group.add_argument("--proxy", action="store_true", help="believe the X-Forwarded headers of a proxy in front of it")
 
 

@@ -11,14 +11,16 @@ from docflat.support.errors import InputError
 
 
 def arguments(parser: ArgumentParser) -> None:
-    recipe = "a YAML file, or a name of `docflat recipes`; of several, each lies over those before it"
+    recipe = "a YAML file, or a name of `docflat recipes`; each further recipe overrides those before it"
     parser.add_argument("recipe", nargs=1, metavar="RECIPE", help=recipe)
-    more = "a further recipe, or a setting instead of the recipe's, such as stages.1.max_steps=200"
+    more = "a further recipe, or a setting that overrides the recipe's, such as stages.1.max_steps=200"
     parser.add_argument("more", nargs="*", default=[], metavar="RECIPE|key=value", help=more)
     ray = "ray: processes of Ray Train, which go on from the last checkpoint when one is lost (default: this process)"
     parser.add_argument("--engine", choices=("torch", "ray"), default="torch", help=ray)
     parser.add_argument("--workers", type=whole(1), default=1, metavar="N", help="processes of Ray Train (default: 1)")
-    parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster (default: a Ray of this machine)")
+    parser.add_argument(
+        "--address", metavar="HOST:PORT", help="address of a Ray cluster (default: start Ray on this machine)"
+    )
     add_json(parser)
 
 

@@ -63,41 +63,50 @@ def _add_files(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="name.docx becomes name.NAME.docx (default: %(default)s)",
     )
-    add_force(parser, "what is there, also where it was made from the same or by other hands")
+    add_force(parser, "an output that is there, even if it is up to date, was edited, or was not written by docflat")
     parser.add_argument("--lines", action="store_true", help="every file is text, a sentence a line")
     _add_lines(parser)
     parser.add_argument("--keys", type=names, metavar="A,B", help=KEYS)
-    columns = "of .csv and .tsv: names or numbers of columns, * is all (default: those that hold sentences)"
+    columns = (
+        "of .csv and .tsv: which columns to translate, by name or number; * is all (default: those that hold sentences)"
+    )
     parser.add_argument("--columns", type=names, metavar="A,B", help=columns)
-    redo = "of PO and XLIFF: what to translate; fuzzy: what needs a look too; all (default: untranslated)"
+    redo = "of PO and XLIFF: which entries to translate; fuzzy: also those marked for review (default: untranslated)"
     parser.add_argument("--redo", choices=("untranslated", "fuzzy", "all"), help=redo)
-    speed = "of subtitles: characters a second that are not too fast to read, wide ones as two (default: 20)"
+    speed = "of subtitles: characters a second that a viewer can read; a wide one counts as two (default: 20)"
     parser.add_argument("--max-cps", type=whole(1), metavar="N", help=speed)
     lines = "of subtitles: the most lines of a cue (default: as in the file, and 2 at least, if they do not get wide)"
     parser.add_argument("--max-cue-lines", type=whole(1), metavar="N", help=lines)
-    source = "chooses the model, and whose rules split text into sentences (default: the model's, or en)"
+    source = (
+        "the source language: it chooses the model and the rules that split sentences (default: the model's, or en)"
+    )
     parser.add_argument("--from", "--source-language", dest="source_language", metavar="CODE", help=source)
-    target = "chooses the model; HTML, and PO and XLIFF that name no language, get it (default: the model's)"
+    target = (
+        "the target language: it chooses the model, and marks HTML, and PO and XLIFF without one (default: the model's)"
+    )
     parser.add_argument("--to", "--target-language", dest="target_language", metavar="CODE", help=target)
-    terms = "of formats: a file of terms that stay as they are, one a line, such as names"
+    terms = "a file of terms to leave as they are, such as names, one a line; not with lines"
     parser.add_argument("--keep-terms", type=Path, metavar="FILE", help=terms)
-    glossary = "of formats: a file of terms and their translations, a term, a tab and its translation a line"
+    glossary = "a file of terms and their translations; each line is a term, a tab and its translation; not with lines"
     parser.add_argument("--glossary", type=Path, metavar="FILE", help=glossary)
     parser.add_argument(
-        "--side-by-side", type=Path, metavar="PAGE", help="HTML page to write: both texts, what context changed marked"
+        "--side-by-side",
+        type=Path,
+        metavar="PAGE",
+        help="write an HTML page with both texts, which marks what context changed",
     )
-    changes = "show on stderr the sentences that would read differently without context"
+    changes = "show on stderr the sentences that context changed"
     parser.add_argument("--changes", action="store_true", help=changes)
 
 
 def _add_lines(parser: ArgumentParser) -> None:
     limits = Limits()
-    singly = "of lines: translate each by itself as soon as it comes, for whoever waits for it"
+    singly = "of lines: translate each line by itself as soon as it comes, for a program that waits for it"
     parser.add_argument("--line-buffered", action="store_true", help=singly)
     best = "of lines: write the N best translations of each, as Moses and Marian do: number of the line ||| "
     best += "translation ||| F0= log-probability ||| score; in JSON lines as candidates (a beam of N or more)"
     parser.add_argument("--n-best", type=whole(1), metavar="N", help=best)
-    scores = "of lines: JSON lines to write, a sentence each: its translations with log-probability and score"
+    scores = "of lines: write a JSON line for each sentence, with its translations, their log-probabilities and scores"
     parser.add_argument("--scores", type=Path, metavar="FILE", help=scores)
     add_number(parser, "--max-lines", limits.lines, "lines of a file, at most")
     add_number(parser, "--max-line-length", limits.line_length, "characters of a line, at most")
@@ -123,8 +132,8 @@ def _add_mode(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--global-context",
         choices=("partial", "first-pass"),
-        help="in mode two-pass, what a sentence sees of others in the second pass: their first translations "
-        "(first-pass, the default), or only what is translated anew so far (partial; on a CPU it needs "
+        help="in mode two-pass: which translations of other sentences the second pass reads; first-pass: those of the "
+        "first pass (default); partial: only what the second pass has written so far (on a CPU this needs "
         "--engine torch)",
     )
     parser.add_argument(
@@ -137,7 +146,7 @@ def _add_mode(parser: ArgumentParser) -> None:
         "--edit-with",
         type=model_folder,
         metavar="MODEL",
-        help="a document model that changes words of the translations which context asks for, as docflat edit does",
+        help="a document model; it changes those words of a translation that context asks for, as docflat edit does",
     )
 
 
@@ -152,15 +161,17 @@ def _add_decoding(parser: ArgumentParser) -> None:
         metavar="X",
         help="scores are divided by length ** X (default: %(default)s)",
     )
-    context = "sentences before its own that the mode edit reads with a sentence (default: 1)"
+    context = "in mode edit: how many sentences before a sentence the model reads as its context (default: 1)"
     parser.add_argument("--edit-context", type=whole(0), metavar="N", help=context)
-    no_shortlist = "weigh all words at every step, not only those that the source's can become"
+    no_shortlist = "consider the whole vocabulary at every step, not only likely translations of the source's words"
     parser.add_argument("--no-shortlist", action="store_true", help=no_shortlist)
-    repairs = "do not put right numbers and hours that the model writes wrong"
+    repairs = "do not correct numbers and hours that the model writes wrong"
     parser.add_argument("--no-repairs", action="store_true", help=repairs)
     window = "sentences of a document that see each other (default: as the model was trained, or 16)"
     parser.add_argument("--window", type=whole(1), metavar="N", help=window)
-    batch_size = "sentences decoded together, for speed, not for the result but for rounding (default: by engine)"
+    batch_size = (
+        "sentences decoded together; this changes the speed, and the result only by rounding (default: by engine)"
+    )
     parser.add_argument("--batch-size", type=whole(1), metavar="N", help=batch_size)
     add_boundaries(parser)
     parser.add_argument("--docids", type=Path, metavar="FILE", help="a docid for each line")

@@ -179,7 +179,8 @@ class _Runner:
         if verdict.state == "unknown":
             if self.single:
                 raise InputError("exists already (--force replaces it)", job.out)
-            warn(f"{job.file} was not translated: {job.out} is there already, by other hands (--force replaces it)")
+            reason = "is there already, and docflat has no note of it (--force replaces it)"
+            warn(f"{job.file} was not translated: {job.out} {reason}")
         else:
             report(f"{job.file}: nothing to do, {job.out} was made from the same source, model and options")
         return False
