@@ -1,3 +1,5 @@
+"""`python -m docflat` is the command line."""
+
 from docflat.cli import main
 
 main()
