@@ -173,6 +173,9 @@ class Texts:
     def _add(self, work: _Work) -> None:
         work.process = None
         self._lanes.add(work)
+        self._wake_all()
+
+    def _wake_all(self) -> None:
         for hand in self._hands:
             hand.wake.set()
 
@@ -206,7 +209,9 @@ class Texts:
                     continue
             elif self._lanes.suspects:
                 if not hand.running:
-                    await self._work(hand, 0, [self._lanes.suspects.popleft()])
+                    suspect = self._lanes.suspects.popleft()
+                    self._wake_all()  # those that left their other lanes empty for it
+                    await self._work(hand, 0, [suspect])
                     continue
             elif self._lanes.has_for(hand.is_busy):
                 await asyncio.sleep(GATHER_SECONDS)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import random
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 from docflat.service.lanes import Lanes, lane_of
 from docflat.service.messages import Message, read
+from docflat.service.texts import TextRequest, Texts, _Hand, _Work
 from docflat.service.translators import load
 from docflat.service.worker import Worker
 from docflat.translation.translator import Translator
@@ -58,6 +62,42 @@ def worker_with(translator: Any) -> tuple[Worker, Heard]:
 
 def test_which_lane() -> None:
     assert [lane_of(seconds) for seconds in (0.1, 2.0, 2.1, 20.0, 20.1, 1e9)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_busy_process_goes_on_with_short_texts_when_another_has_taken_a_suspect() -> None:
+    """One process works on a long text; one is being started again after a text that may have killed it."""
+
+    class Process:
+        def __init__(self, ready: bool) -> None:
+            self.ready, self.restarted, self.ran = ready, asyncio.Event(), asyncio.Event()
+
+        async def restart(self) -> None:
+            await self.restarted.wait()
+            self.ready = True
+
+        def run(self, message: Message, tasks: Any) -> None:
+            self.ran.set()
+
+    async def serve() -> None:
+        texts = Texts(MagicMock(), MagicMock())
+        busy, dead = (_Hand(Process(ready)) for ready in (True, False))  # type: ignore[arg-type]
+        never = asyncio.create_task(asyncio.sleep(60))
+        busy.running[2] = never
+        texts._hands = [busy, dead]
+        loops = [asyncio.create_task(texts._serve(hand)) for hand in texts._hands]
+        request = TextRequest(SimpleNamespace(name="m", source="en", target="de"), (SHORT,))  # type: ignore[arg-type]
+        for tries in (1, 0):
+            texts._add(_Work(str(tries), request, asyncio.get_running_loop().create_future(), 0.1, tries=tries))
+        await asyncio.sleep(0.02)
+        dead.process.restarted.set()  # type: ignore[attr-defined]
+        try:
+            for hand in (dead, busy):
+                await asyncio.wait_for(hand.process.ran.wait(), 5)  # type: ignore[attr-defined]
+        finally:
+            for task in (*loops, never, *busy.running.values()):
+                task.cancel()
+
+    asyncio.run(serve())
 
 
 class Work:
