@@ -166,7 +166,7 @@ def test_a_mode_translates_each_example_as_a_user_would_get_it(
     arguments = ("contrast", examples, "--model", out / "model", "--generate", "--mode", mode, "--limit", "12")
     found = as_json(capsys, *arguments, "--scores", file)
     parts = dict(part.split(":") for part in found["signature"].split("|"))
-    assert (parts["mode"], parts["beam"]) == (mode, "3" if mode == "edit" else "5")
+    assert (parts["mode"], parts["beam"]) == (mode, "5")
     translator = Translator.load(out / "model", device="cpu")
     given = {example.candidates: example for example in read_contrastive(examples)}
     records = read_records(file)

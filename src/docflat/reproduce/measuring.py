@@ -35,15 +35,17 @@ class SharedFirstPass(DocumentDecoder):
     known: dict[tuple[int, ...], Ids] = field(default_factory=dict)  # translation of each source sentence by itself
 
     def first_translations(self, documents: Documents, settings: DecodingSettings, done: Done) -> list[list[Ids]]:
-        return [[self.known[tuple(ids)] for ids in document] for document in documents]
+        return [[self.known[tuple(ids)] for ids in document] for document in self._with_readers(documents)]
 
-    def search(self, documents: Documents, settings: DecodingSettings, done: Done = ignore) -> list[list[Hypothesis]]:
-        translations = super().search(documents, settings, done)
+    def search_with_drafts(
+        self, documents: Documents, settings: DecodingSettings, done: Done = ignore
+    ) -> tuple[list[list[Hypothesis]], list[list[Ids]] | None]:
+        translations, drafts = super().search_with_drafts(documents, settings, done)
         if settings.mode == "sentence":
             for document, translation in zip(documents, translations, strict=True):
                 tokens = [one.tokens for one in translation]
                 self.known.update(zip(map(tuple, document), tokens, strict=True))
-        return translations
+        return translations, drafts
 
     def save(self, path: Path) -> None:
         write_whole(path, json.dumps(list(self.known.items())))

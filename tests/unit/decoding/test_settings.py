@@ -17,7 +17,7 @@ from docflat.support.errors import InputError
         ({"beam": 2.5}, "beam must be a whole number, not 2.5"),
         ({"beam": True}, "beam must be a whole number, not True"),
         ({"window": "16"}, "window must be a whole number, not '16'"),
-        ({"batch_size": None}, "batch_size must be a whole number, not None"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number, not 2.5"),
         ({"edit_context": 1.0}, "edit_context must be a whole number, not 1.0"),
         ({"length_penalty": "1"}, "length_penalty must be a number, not '1'"),
         ({"tolerance": None}, "tolerance must be a number, not None"),
