@@ -114,7 +114,7 @@ class Service:
         language, sure = ranked[0]
         if language not in (*sources, base(target)):
             if sure >= SURE:
-                raise Problem(400, "other_language", language=name_of(language), sure=round(100 * sure))
+                raise Problem(400, "other_language", guess=name_of(language), sure=round(100 * sure))
             language, sure = next(((one, p) for one, p in ranked if one in sources), (sources[0], 0.0))
         if language == base(target) and sure < SURE:
             language, sure = next(((one, p) for one, p in ranked if one in sources), (sources[0], 0.0))

@@ -41,9 +41,9 @@ WORDING: dict[str, tuple[str, str]] = {
         "Kein geladenes Modell übersetzt nach {target}; es gibt: {pairs}.",
     ),
     "other_language": (
-        "The text seems to be in {language} ({sure} % sure), which no loaded model translates. "
+        "The text seems to be in {guess} ({sure} % sure), which no loaded model translates. "
         "Name the source language to translate it anyway.",
-        "Der Text ist anscheinend in der Sprache {language} ({sure} % sicher), die kein geladenes Modell übersetzt. "
+        "Der Text ist anscheinend in der Sprache {guess} ({sure} % sicher), die kein geladenes Modell übersetzt. "
         "Geben Sie die Ausgangssprache an, um ihn trotzdem zu übersetzen.",
     ),
     "too_long": (
