@@ -117,7 +117,8 @@ class _Settling:
             number = bisect_left(starts, point.start) - 1  # the last that starts before it
             if number >= 0 and point.start < solid[number].end:
                 around = solid[number]
-                edge = around.start if 2 * point.start < around.start + around.end else around.end
+                # On the side where it stood: it may be the end of what was before, as where sentences are cut.
+                edge = around.start if point.span.start <= around.span.start else around.end
                 point.start = point.end = edge
         self._give_words([node for node in empty if node.had_words(self._source)], solid, start, end)
         nodes.sort(key=lambda node: (node.start, node.end))  # a point before what starts there, as it is not in it

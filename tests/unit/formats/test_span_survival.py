@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import lxml.html
 import pptx
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from markdown_it import MarkdownIt
@@ -91,6 +91,7 @@ def inline(draw: st.DrawFn, depth: int = 3) -> str:
 
 
 @given(inline(), st.sampled_from(list(MODELS)))
+@example("<b><b><b>One </b><b>One One </b>two</b><b> three.One One One </b>One One </b>", "one word")
 @settings(max_examples=300, deadline=None)
 def test_nothing_of_any_page_changes_its_parent(content: str, model: str):
     page = numbered(f"<p>{content}</p>").encode()
